@@ -1,7 +1,8 @@
 """Versioned, validated TFRecord datasets.
 
 A registry is a folder of datasets. A dataset is built from raw data and released under version
-numbers; training reads a release. Files of any tool are checked without a registry.
+numbers. Training reads a release. TFRecord files that other tools wrote can be checked without a
+registry.
 
 Example:
     >>> import tfrecreg as tr
@@ -16,8 +17,7 @@ Example:
 The names in ``tfrecreg.__all__`` are the library. Plugins import :mod:`tfrecreg.api`, tests of
 plugins import :mod:`tfrecreg.testing`, and users of PyTorch import :mod:`tfrecreg.torch`. See
 https://github.com/tfrecreg/tfrecreg/tree/main/docs/python.md for their use. All other modules are
-private and may change with any version; `ARCHITECTURE.md` in the repository says where each thing
-is.
+private and may change with any version: `ARCHITECTURE.md` in the repository is their map.
 
 Each name is imported on first use, so ``import tfrecreg`` is fast.
 """

@@ -1,4 +1,4 @@
-"""Versions, in a module that imports no others."""
+"""Version numbers, in a module that imports no other module."""
 
 from __future__ import annotations
 

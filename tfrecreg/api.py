@@ -1,4 +1,4 @@
-"""The names that a plugin imports. They keep their meaning until the next major version.
+"""The names that plugins import. Their meaning does not change before the next major version.
 
 - announcing: `hookimpl`, `SourceRecord`, `ValidatorRecord`, `ExporterRecord`, `ReportFormatRecord`,
   `EngineRecord`, `CommandRecord`, `DecoderRecord`; whether a source fits a folder: `RawPreview`,

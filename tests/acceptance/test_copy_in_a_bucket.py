@@ -78,5 +78,5 @@ def test_a_copy_is_sent_and_read(s3: S3, root: Path, tmp_path: Path) -> None:
     s3.client.put_object(Bucket="copies", Key=f"numbers/{shard.path}", Body=bytes(shard.bytes))
     changed = objects(s3)
     said = run(*send, port=s3.port, cwd=root, code=2)
-    assert f"`{URL}/{shard.path}` exists, and does not belong to `numbers@1.0.0`" in said
+    assert f"`{URL}/{shard.path}` exists, but does not belong to `numbers@1.0.0`" in said
     assert objects(s3) == changed

@@ -313,7 +313,7 @@ def test_a_verdict_is_of_today_and_of_what_is_there(shell: Shell) -> None:
 def test_what_dvc_tracks_without_a_stage_is_not_taken_over(shell: Shell) -> None:
     shell("tfrecreg build mnist --release 1.0.0")
     said = shell("tfrecreg pipeline mnist", expect=2)
-    assert "DVC already tracks `data/mnist` by `data/mnist.dvc`" in said
+    assert "DVC already tracks `data/mnist` with `data/mnist.dvc`" in said
     assert not (shell.root / "dvc.yaml").exists()
     shell("dvc remove data/mnist.dvc")
     shell("tfrecreg pipeline mnist")

@@ -60,7 +60,7 @@ def test_json_is_one_document(cli, released, tmp_path) -> None:
     assert document["splits"] == {"test": 20, "train": 60}
     assert document["shards"] == {"linked": 4}
     assert document["files"] == sorted(tree(tmp_path / "out"))
-    assert document["notes"] == ["a build has no number: it is exported as version 0.0.0"]
+    assert document["notes"] == ["a build has no version number: it is exported as version 0.0.0"]
 
 
 @pytest.mark.parametrize(

@@ -79,7 +79,7 @@ def test_a_dataset_that_dvc_tracks_has_no_stages_and_hinders_no_other(cli, confi
     assert cli("pipeline", "--check").code == 1
     done = cli("pipeline", "tracked")
     assert done.code == 2
-    assert "DVC already tracks `data/tracked` by `data/tracked.dvc`" in done.err
+    assert "DVC already tracks `data/tracked` with `data/tracked.dvc`" in done.err
     # An artifact of it is kept, and no artifact is asked for.
     assert cli("pipeline", "--artifacts").code == 0
     done = cli("pipeline", "--json")
@@ -95,7 +95,7 @@ def test_stages_of_a_dataset_that_dvc_tracks_too_are_an_error(cli, configured) -
     for arguments in (("--check",), ()):
         done = cli("pipeline", *arguments)
         assert done.code == 2
-        assert "DVC already tracks `data/digits` by `data/digits.dvc`" in done.err
+        assert "DVC already tracks `data/digits` with `data/digits.dvc`" in done.err
     assert "build-digits" in Path("dvc.yaml").read_text("utf-8")
 
 
@@ -111,7 +111,7 @@ def test_a_dataset_without_a_source_has_no_stage_that_builds_it(cli, configured)
     Path("datasets/digits.toml").write_text("owner = 'ada'\n")
     done = cli("pipeline")
     assert done.code == 2
-    assert "`digits` has neither a schema `schemas/digits.pbtxt` nor a source" in done.err
+    assert "`digits` has no schema `schemas/digits.pbtxt`, and no source" in done.err
     Path("schemas").mkdir()
     Path("schemas/digits.pbtxt").write_text("")
     done = cli("pipeline", "--json")

@@ -327,14 +327,14 @@ def test_a_wrong_pointer_of_dvc_is_found_and_written_again(cli, raw, tmp_path) -
         done = cli("-C", root, *words, "--json")
         (finding,) = done.json["findings"]
         assert (done.code, finding["code"]) == (1, "REG011")
-        assert finding["message"] == f"{should}, it names `{other}`"
+        assert finding["message"] == f"{should}, but names `{other}`"
         assert "`dvc add data/NAME`" in finding["hint"]
     for arguments in (("--bump", "auto"), ("--version", "1.0.0")):
         done = cli("-C", root, "release", "digits", *arguments)
         assert (done.code, done.out) == (1, "")
         assert done.err == (
             "error: `digits@1.0.0` exists, and `data/digits.dvc` is not its pointer: "
-            f"{should}, it names `{other}`\n"
+            f"{should}, but names `{other}`\n"
             "hint: `dvc add data/digits` writes it again\n"
         )
     pointer.unlink()

@@ -1,5 +1,5 @@
-"""The features of the project: rooms that use the same hooks as third-party plugins.
+"""The features of tfrecreg, as packages that use the same hooks as third-party plugins.
 
-Each package is a room, and its `plugin` announces its features;
-:mod:`tfrecreg.core.plugins.bundled` names the module of each `command`.
+Each package announces its features with hooks. :mod:`tfrecreg.core.plugins.bundled` names the
+module of each command.
 """

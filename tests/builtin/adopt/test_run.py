@@ -186,8 +186,8 @@ class TestKeys:
         ("key", "message"),
         [
             ("label", "two records of the split `train` have the key `0` in `label`"),
-            ("numbers", "has no single value of bytes or int64 in `numbers`"),
-            ("nothing", "record 0 of `{}/train-00000-of-00003.tfrecord` has no single value"),
+            ("numbers", "should have exactly one bytes or int64 value in `numbers`"),
+            ("nothing", "record 0 of `{}/train-00000-of-00003.tfrecord` should have exactly"),
         ],
     )
     def test_a_feature_that_names_no_record_is_refused(self, adopter, key, message) -> None:

@@ -116,16 +116,16 @@ def test_one_split_may_have_several_globs(tmp_path: Path) -> None:
         (
             ("x-val.tfrecord", "x-dev.tfrecord"),
             (),
-            "`{0}/x-dev.tfrecord` and `{0}/x-val.tfrecord` belong to two sets, and both would be "
+            "`{0}/x-dev.tfrecord` and `{0}/x-val.tfrecord` belong to two sets, but both would be "
             "the split `validation`",
         ),
         (
             ("a/train-00000-of-00001", "b/train-00000-of-00001"),
             (),
-            "`{0}/a/train-00000-of-00001` and `{0}/b/train-00000-of-00001` belong to two sets, and "
+            "`{0}/a/train-00000-of-00001` and `{0}/b/train-00000-of-00001` belong to two sets, but "
             "both would be the split `train`",
         ),
-        (("a.tfrecord",), (("train", "b*"),), "`--split train=b*` fits none of the 1 files"),
+        (("a.tfrecord",), (("train", "b*"),), "`--split train=b*` matches none of the 1 files"),
         (
             ("a.tfrecord",),
             (("train", "a*"), ("test", "*.tfrecord")),

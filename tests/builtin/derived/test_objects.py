@@ -81,7 +81,7 @@ def test_lists_of_other_lengths_are_skipped(tmp_path: Path) -> None:
     rows = scenes()
     rows["train"][3]["image/object/weight"] = [0.5, 0.5]  # of three objects
     made.registry["odd"].build(data=rows, key="name", labels={LABEL: STREET}, progress=False)
-    with pytest.raises(RefusedError, match=r"SRC113: 1\).* values, for [0-9]+ objects"):
+    with pytest.raises(RefusedError, match=r"SRC113: 1\).* values for [0-9]+ objects"):
         made.build("pets", "odd", classes=["dog="])
     build = made.build("pets", "odd", classes=["dog="], settings={"max_skipped": 1})
     assert build.manifest.ledger["train"].skipped == {"SRC113": 1}

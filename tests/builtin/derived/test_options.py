@@ -48,7 +48,7 @@ def test_features_are_chosen_by_names_and_patterns(
         (("inputs=strete@1.0.0",), "no dataset `strete`; did you mean `street`?"),
         (("inputs=street,street@1.0.0",), "`inputs` names `street` twice, as `street` and"),
         (("inputs=street", "classes=dgo="), "`classes` names `dgo`, which no parent has"),
-        (("inputs=street,bare",), "has class names in the parent `street`, and none in `bare`"),
+        (("inputs=street,bare",), "has class names in the parent `street`, but none in `bare`"),
         (("inputs=street", "sample=0.0001%"), "no record of the parents is selected: `street`"),
         (("inputs=street", "where=colour = 1"), "colour"),
         ((), "the option `inputs` of `tfrecreg` is missing"),
@@ -96,7 +96,7 @@ def test_schemas_that_differ_are_widened_or_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as caught:
         made.build("other", "one", "three")
     assert caught.value.message == (
-        "the schemas of the parents `one` and `three` declare `size` in different ways: "
+        "the schemas of the parents `one` and `three` declare `size` differently: "
         "`--option features=size=` leaves it out"
     )
     build = made.build("other", "one", "three", features=["size="])

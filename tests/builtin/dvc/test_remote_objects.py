@@ -49,7 +49,7 @@ def test_a_web_server_that_lists_nothing_is_asked_for_each_object(tmp_path: Path
         assert remote.read_list(ONE) is None
         assert faults(remote, content=False) == {}
         other = hashlib.md5(b"two").hexdigest()
-        assert faults(remote, content=True) == {ONE: f"should have the MD5 {ONE}, it has {other}"}
+        assert faults(remote, content=True) == {ONE: f"should have the MD5 {ONE} but has {other}"}
         del files[path]
         assert faults(remote, content=False) == {ONE: ""}
         assert remote.digest(ONE) is None
@@ -69,7 +69,7 @@ def test_a_folder_is_listed_by_prefixes(tmp_path: Path) -> None:
     assert faults(remote, content=False) == {THREE: ""}
     place.rmdir()
     place.write_bytes(b"thr")
-    assert faults(remote, content=False) == {THREE: "has 3 bytes, it should have 5"}
+    assert faults(remote, content=False) == {THREE: "has 3 bytes but should have 5"}
     # A size that nobody knows is no reason to trust what is there.
     assert list(remote.faults({THREE: None}, content=False)) == [THREE]
 

@@ -50,7 +50,7 @@ def test_an_object_of_another_size_is_damaged(story: Any, path: str) -> None:
     if path == SHARD:
         size = len(before[oid])
         assert caught.value.message == (
-            f"the remote `store` has {what} damaged: it has 100 bytes, it should have {size}; "
+            f"the remote `store` has {what} damaged: it has 100 bytes but should have {size}; "
             "nothing was sent"
         )
     assert caught.value.hint == "tfrecreg push --repair digits@1.0.0"
@@ -75,7 +75,7 @@ def test_damage_of_the_same_size_is_found_and_replaced(placed: Any) -> None:
     placed.remote.put(oid, flipped(before[oid]))
     with pytest.raises(RefusedError) as caught:
         push(registry, verify=True)
-    assert f"`{SHARD}` of `digits@2.0.0` damaged: it should have the MD5 {oid}, it has " in (
+    assert f"`{SHARD}` of `digits@2.0.0` damaged: it should have the MD5 {oid} but has " in (
         caught.value.message
     )
     found = push(registry, ["digits@2.0.0"], repair=True)
@@ -177,7 +177,7 @@ def test_a_remote_that_does_not_keep_what_is_sent(
         Path(target).write_bytes(Path(source).read_bytes()[:-1])
 
     monkeypatch.setattr(FsspecLocalFileSystem, "put_file", put_file)
-    with pytest.raises(FailureError, match="the remote does not keep what was sent: its object"):
+    with pytest.raises(FailureError, match="the remote did not store what was sent: its object"):
         push(open_registry(story.root))
 
 

@@ -106,7 +106,7 @@ def test_records_that_are_no_examples_are_refused(
 ) -> None:
     put(tmp_path / "logs/train-00000-of-00001.tfrecord", *SEQUENCES)
     digits["logs"].adopt(tmp_path / "logs")
-    with pytest.raises(UsageError, match=r"`logs` holds .*, and Croissant reads Examples only"):
+    with pytest.raises(UsageError, match=r"`logs` holds .*, but Croissant reads only Examples"):
         digits.find("logs").export(tmp_path / "out", to="croissant")
 
 

@@ -136,7 +136,7 @@ def test_the_folder_holds_what_tfds_reads(registry: Registry, tmp_path: Path) ->
     assert result.splits == {"test": 1, "train": 5}
     assert result.shards == {"linked": 3}
     assert (result.version, result.folder, result.to) == ("0.0.0", str(out), "tfds")
-    assert result.notes == ("a build has no number: it is exported as version 0.0.0",)
+    assert result.notes == ("a build has no version number: it is exported as version 0.0.0",)
 
 
 def test_shards_are_links_and_the_build_stays_as_it_was(registry, tmp_path) -> None:
@@ -153,7 +153,7 @@ def test_gzip_is_decompressed_and_noted(place_build, tmp_path) -> None:
     export(place_build(splits, SCHEMA), "things", tmp_path / "plain")
     result = export(place_build(splits, SCHEMA, compression="gzip"), "things", tmp_path / "gzip")
     assert result.shards == {"decompressed": 1}
-    assert any("decompressed, with identical records" in note for note in result.notes)
+    assert any("decompressed: the records are unchanged" in note for note in result.notes)
     name = "things-train.tfrecord-00000-of-00001"
     assert (tmp_path / "gzip" / name).read_bytes() == (tmp_path / "plain" / name).read_bytes()
 

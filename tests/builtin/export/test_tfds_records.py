@@ -126,7 +126,7 @@ def test_boxes_that_lack_a_side_are_refused(
         exported(registry, tmp_path / "out", "boxes=yes")
     assert caught.value.message == (
         "the boxes `box` of record 1 of `things-train.tfrecord-00000-of-00001` cannot become a "
-        "`BBoxFeature`: expected four sides of the same number of floats"
+        "`BBoxFeature`: expected four sides with the same number of floats"
     )
     assert caught.value.exit_code == 2
     assert not (tmp_path / "out").exists()

@@ -141,7 +141,7 @@ def test_tfx_reads_examples_statistics_and_schema(
         assert result.shards == {how: 4}
         assert result.content is None
         assert result.notes == (
-            "the split `none` has no shards, and is left out: TFX reads no empty split",
+            "the split `none` has no shards and is left out: TFX cannot read empty splits",
         )
     folders = [str(tmp_path / each) for each in ("none", "gzip")]
     export(tfrecreg.open(digits_registry), "digits", tmp_path / "digits-tfx", to="tfx")

@@ -208,7 +208,7 @@ def test_a_pattern_that_matches_nothing_is_refused(local_registry: LocalRegistry
     local_registry.name_files("check/*.py")
     local_registry.trust()
     assert refusal(build, local_registry)[0] == (
-        "`tfrecreg.toml`: `plugins.local` names `check/*.py`, and no file matches"
+        "`tfrecreg.toml`: `plugins.local` names `check/*.py`, but no file matches"
     )
 
 
@@ -249,5 +249,5 @@ def test_trust_and_listings_at_the_command_line(local_registry: LocalRegistry) -
     assert "Whether texts are in lower case." in shown
     assert "LOC001 no-capitals (error)" in command(*home, "explain", "loc001").stdout
     revoked = command(*home, "plugins", "trust", "--revoke")
-    assert "trusted no longer" in revoked.stdout
+    assert "no longer trusted" in revoked.stdout
     assert command(*build_it).returncode == 2

@@ -136,6 +136,4 @@ def test_bad_arguments_are_refused(
 def test_a_split_is_not_renamed(digits_original: Path) -> None:
     with pytest.raises(UsageError) as caught:
         tfrecreg.digest(shards_of(digits_original, "train"), split="train")
-    assert caught.value.message == (
-        "`--split train` is not needed: the names of all files say a split"
-    )
+    assert caught.value.message == ("`--split train` is not needed: all file names state a split")

@@ -104,7 +104,7 @@ def test_a_damaged_record_shows_what_its_bytes_show(digits_original: Path, tmp_p
     (place,) = finding.locations
     assert place.record is not None
     assert "CRC002" in place.record.problem
-    assert "this is what its bytes show" in place.record.problem
+    assert "its bytes are shown as they are" in place.record.problem
     assert {each.name for each in place.record.features} > {"image/class/label"}
     number = place.record.record
     assert place.command == f"tfrecreg head {copy} --at {number}"

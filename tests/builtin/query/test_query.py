@@ -298,7 +298,7 @@ def test_the_suffix_of_a_file_is_its_format(
         assert target.read_bytes().count(b"\n") == 1201
     code, _, err = asked(capfd, path, sql, "--output", target, "--format", "parquet")
     assert code == (0 if name in ("A.PARQUET", "a.txt") else 2)
-    assert code == 0 or "has the suffix of another format than `parquet`" in err
+    assert code == 0 or "does not match the format `parquet`" in err
 
 
 @pytest.mark.parametrize("sql", ["", " \n"])
@@ -321,7 +321,7 @@ def test_a_comment_may_come_first(tmp_path: Path, capfd: pytest.CaptureFixture[s
         (
             "SELECT * FROM nothere",
             "error: Table with name nothere does not exist",
-            "hint: `tfrecreg query TARGET` alone shows",
+            "hint: `tfrecreg query TARGET` without SQL shows",
         ),
         (
             "SELECT * FROM records WHERE n ::: 1",

@@ -89,7 +89,7 @@ def test_records_too_large_to_be_held_are_left_out_and_counted() -> None:
     visitor.batch(RecordBatch(0, [0], [1 << 27], [0], b"", whole=False))
     visitor.fault(Fault("CRC002", 0, 0, 1, ""))
     part = visitor.close(END)
-    assert str(part.left_out) == "1 damaged, 1 too large to be held"
+    assert str(part.left_out) == "1 damaged, 1 too large for memory"
     assert part.proto().datasets[0].num_examples == 0
 
 

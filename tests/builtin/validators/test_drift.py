@@ -139,8 +139,8 @@ def test_splits_that_have_nothing_in_common_do_not_pass(tmp_path, capsys) -> Non
     (finding,) = report.findings
     assert (finding.code, finding.locations) == ("DRF004", ())
     assert finding.message == (
-        f"nothing was compared with {tmp_path}/old-*: its splits are `train`, "
-        "those of this target are `validation`"
+        f"nothing was compared with {tmp_path}/old-*, because its splits are `train`, "
+        "but those of this target are `validation`"
     )
     arguments = ["check", str(tmp_path / "new-*"), "--against", str(tmp_path / "old-*")]
     assert main([*arguments, "--only", "drift"]) == 1

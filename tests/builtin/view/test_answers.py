@@ -98,7 +98,7 @@ def test_thumbnails_keep_under_an_address_of_their_shard(viewing: Viewing) -> No
     assert answer.content == png(width=8, height=8)  # a small image is sent as it is
     assert viewing.client.get("/api/t/0/thumb/0/0").headers["cache-control"] == "no-store"
     said = viewing.error("/api/t/0/thumb/0/0", 409, v="0123456789abcdef")
-    assert said.startswith("this address belongs to another state of the shard")
+    assert said.startswith("the shard has changed since this address was made")
 
 
 @pytest.mark.medium

@@ -98,7 +98,7 @@ def test_another_host_is_refused_as_dns_rebinding_has_it(viewing: Viewing, host:
         f"GET /api/targets HTTP/1.1\nHost: {host}\nAuthorization: Bearer {viewing.server.token}",
     )
     assert status == "HTTP/1.1 403 Forbidden"
-    assert body == "the host of this address is not served here\n"
+    assert body == "this server does not answer to that host name\n"
 
 
 def test_two_hosts_and_none_are_refused(viewing: Viewing) -> None:

@@ -313,9 +313,9 @@ def test_the_pointer_to_a_released_build_names_its_bytes(tracked: Path) -> None:
     assert found(tracked) == []
     for wrong in (NEITHER, ONE):
         point(tracked, wrong)
-        assert found(tracked) == [("REG011", f"{should}, it names `{wrong}`")]
+        assert found(tracked) == [("REG011", f"{should}, but names `{wrong}`")]
     write(tracked / "data/m.dvc", "outs: []\n")
-    assert found(tracked) == [("REG011", f"{should}, it names no hash")]
+    assert found(tracked) == [("REG011", f"{should}, but names no hash")]
     write(tracked / "data/m.dvc", f'{{"outs": [{{"md5": "{TWO}", "path": "m"}}]}}')
     assert found(tracked) == []
     (issue,) = (point(tracked, ONE), look(tracked).issues)[1]

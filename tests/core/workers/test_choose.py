@@ -38,7 +38,7 @@ def test_the_default_is_the_local_engine() -> None:
             marks=pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed"),
         ),
         ("beam", {"runner": "FlinkRunner"}, "`runner` needs `folder`"),
-        ("beam", {"folder": "s3://bucket/tasks"}, "should be a folder to write to"),
+        ("beam", {"folder": "s3://bucket/tasks"}, "should be a writable folder"),
         ("beam", {"batch": "0"}, "`batch` should be at least 1, found 0"),
     ],
 )

@@ -1,1 +1,1 @@
-"""Adopting TFRecords that another tool wrote: a build with the same bytes."""
+"""Adopts TFRecords that another tool wrote: makes a build with the same bytes."""

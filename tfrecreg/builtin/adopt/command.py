@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 @click.argument("paths", nargs=-1, metavar="[PATH..]", shell_complete=complete.files)
 @click.option("--link", is_flag=True, help="Hard-link the files instead of copying them.")
 @click.option(
-    "--in-place", is_flag=True, help="The files are already in data/NAME and stay unchanged."
+    "--in-place", is_flag=True, help="Adopt the files in data/NAME without changing them."
 )
 @options_of(
     "making:Making.adopt",
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     labels={"metavar": "FEATURE=FILE", "shell_complete": complete.files},
     pixels={"metavar": "image=FEATURE:HxWxC", "flags": ("--option",)},
 )
-@click.option("--dry-run", is_flag=True, help="Show splits and names; read and write nothing.")
+@click.option("--dry-run", is_flag=True, help="Show splits and names, without adopting the files.")
 @jobs_option
 def command(
     session: Session,
@@ -57,10 +57,10 @@ def command(
 ) -> None:
     """Make a build from TFRecords written by another tool.
 
-    PATH is a file, folder or glob. Every record is read and checked before anything is copied;
-    damaged or incomplete files are refused. The files become data/NAME, with splits, counts,
-    digests, an index, and a drafted schema if the dataset has none. `tfrecreg release NAME` then
-    freezes them like any other build.
+    PATH is a file, folder or glob. Every record is read and checked before anything is copied.
+    Damaged or incomplete files are refused. The build in data/NAME has the files, their splits,
+    counts and digests, and an index. If the dataset has no schema, one is drafted. `tfrecreg
+    release NAME` then freezes them like any other build.
     """
     from tfrecreg.builtin.adopt.request import AdoptRequest
     from tfrecreg.builtin.adopt.run import adopt, preview_adopt
@@ -87,7 +87,7 @@ def command(
 
 
 def _pixels(option: str) -> tuple[str, tuple[int, int, int]]:
-    """The feature and the size in ``image=image_raw:28x28x1``."""
+    """The feature and the size that ``image=image_raw:28x28x1`` names."""
     from tfrecreg.core.schema.definition import PIXELS
 
     key, _, value = option.partition("=")

@@ -1,4 +1,4 @@
-"""One pass over foreign shards: indexes, features, kinds of payloads, and a verdict."""
+"""Reads foreign shards once: makes indexes, counts features and kinds of payloads, and judges."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ from tfrecreg.core.workers.interface import Engine
 
 
 def index_path(split: str, number: int) -> str:
-    """Path of a shard's index while the files are examined."""
+    """Temporary path of a shard's index during the examination."""
     return f"{split}-{number:05d}.index"
 
 
@@ -61,13 +61,13 @@ class _Settings:
     scratch: Storage
     """Storage for the new indexes."""
     base: str
-    """The folder to which the file names in keys are relative."""
+    """The folder that file names in keys are relative to."""
     key: str | None
     """The feature whose values are the keys of records."""
     sketch: bool
     """Whether to draft a schema."""
     pixels: Mapping[str, tuple[int, int, int]]
-    """Height, width and channels of the features that hold pixels."""
+    """Height, width and channels of each feature with the pixels of an image."""
 
 
 @dataclass(slots=True)
@@ -79,13 +79,13 @@ class Examined:
     """Whether the scanner found no fault."""
     payloads: PayloadCounts
     features: dict[str, int]
-    """Bytes of values by feature name."""
+    """Size of the values of each feature in bytes."""
     sketch: PayloadSketch | None
     index: FileDigest
     keyless: int | None = None
     """Number of the first record that has no key; None if all have one."""
     problem: TfrecregError | None = None
-    """Reason that the shard cannot be adopted, apart from findings."""
+    """Why the shard cannot be adopted, if that is not a finding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class Examination:
 
     seen: Sequence[tuple[Shard, Examined]]
     names: Mapping[str, list[str]]
-    """Class names that are found only in the records, by feature."""
+    """Class names by feature, if only the records have them."""
     findings: tuple[Finding, ...]
     """Findings that the gate accepted."""
 
@@ -108,13 +108,13 @@ class Examination:
 
 @dataclass(slots=True)
 class _Reading(Validator):
-    """Reads all shards. Like the `manifest` validator for bare files, it finds contradicting file
-    names, and payloads of other kinds among Examples.
+    """Reads all shards. As the validator `manifest` does for bare files, it reports file names that
+    contradict each other, and other payloads among Examples.
     """
 
     settings: _Settings
     judged: bool
-    """Whether records are checked against a schema; that check finds the other payloads."""
+    """Whether records are checked against a schema. If so, that check reports other payloads."""
     infos: Sequence[tuple[TfdsInfo, Sequence[Shard]]] = ()
     """Descriptions of TFDS, each with the shards in its folder."""
     name: str = "adopt"
@@ -149,8 +149,8 @@ class _Reading(Validator):
 
 
 class _LabelNames(AnnotationsValidator):
-    """Compares class numbers and names with the label maps beside the shards, and keeps names that
-    are only in the records. Its findings do not stop the adoption: the map may be wrong.
+    """Compares class numbers and names with the label maps beside the shards, and collects the
+    names that records have. Its findings do not stop the adoption, because a map may be wrong.
     """
 
     found = frozenset((ANN004.code, ANN007.code))
@@ -158,7 +158,7 @@ class _LabelNames(AnnotationsValidator):
     def __init__(self) -> None:
         super().__init__()
         self.names: dict[str, list[str]] = {}
-        """Class names by feature, in order of class numbers, if every number has one name."""
+        """Class names by feature, in order of class numbers, if each number has one name."""
 
     def finish(
         self, target: Target, parts: Iterable[tuple[Shard, AnnotationsPart]]
@@ -249,7 +249,7 @@ class _Examiner(Visitor):
         )
 
     def _wrong_pixels(self, example: Example, record: int) -> UsageError | None:
-        """The error if a feature does not hold the pixels of an image of the declared size."""
+        """The error if a feature does not have as many values as the declared size of an image."""
         for name, (height, width, channels) in self._settings.pixels.items():
             feature = example.get(name)
             if feature is None:
@@ -279,14 +279,14 @@ class _Examiner(Visitor):
 
 
 def expect_unique(plan: AdoptPlan, done: Examination, scratch: Storage, feature: str) -> None:
-    """Refuse records without a key, and keys that occur twice in a split. Holds the keys of
+    """Refuse records without a key, and keys that occur twice in a split. Memory holds the keys of
     one split at a time.
     """
     for shard, part in done.seen:
         if part.keyless is not None:
             raise RefusedError(
-                f"record {part.keyless} of `{shard.name}` has no single value of bytes or int64 in "
-                f"`{feature}`",
+                f"record {part.keyless} of `{shard.name}` should have exactly one bytes or "
+                f"int64 value in `{feature}`",
             )
     for split, files in plan.splits().items():
         seen: set[str] = set()
@@ -374,9 +374,7 @@ def _refused(plan: AdoptPlan, findings: Sequence[Finding]) -> RefusedError:
     first = findings[0]
     hint = "fix the files, or accept the findings with a waiver in `tfrecreg.toml`"
     if any(finding.code.startswith("CRC") for finding in findings):
-        hint = (
-            "`tfrecreg salvage FILE.. --output DIR` saves the undamaged records; DIR can be adopted"
-        )
+        hint = "`tfrecreg salvage FILE.. --output DIR` saves the undamaged records: then adopt DIR"
     return RefusedError(
         f"the files of `{plan.dataset}` are not adopted: {first.message}",
         hint=hint,

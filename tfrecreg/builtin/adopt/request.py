@@ -1,4 +1,4 @@
-"""The files to adopt: splits, order, names, and files that other tools left beside them."""
+"""Finds the files to adopt, their splits, order and names, and files of other tools beside them."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ _PATH = 1000
 
 @dataclass(slots=True)
 class FilesBeside:
-    """The files beside the shards of an adoption."""
+    """What other tools left beside the shards of an adoption."""
 
     infos: list[tuple[TfdsInfo, list[Shard]]] = field(default_factory=list)
     """Descriptions of TFDS, each with the shards in its folder."""
     features: dict[str, DeclaredFeature] = field(default_factory=dict)
-    """Class names from these files or from the user, by flat feature name."""
+    """Declarations from these files or from the user, by flat feature name."""
     notes: list[str] = field(default_factory=list)
-    """One line per file or folder that is used, left out or not readable."""
+    """One line per file or folder that is used, left out or unreadable."""
 
     def splits(self) -> dict[str, str]:
         """The split of each shard that a description lists, by path."""
@@ -62,8 +62,8 @@ class FilesBeside:
         return found
 
     def terms(self) -> dict[str, str]:
-        """License, description and citation, by the keys of a dataset's file, and ``version``,
-        ``homepage`` and ``doi``.
+        """License, description and citation, under the keys of a dataset's file, and also
+        ``version``, ``homepage`` and ``doi``.
         """
         if not self.infos:
             return {}
@@ -80,7 +80,7 @@ class FilesBeside:
 
 
 def without_unfinished(shards: Sequence[Shard]) -> tuple[list[Shard], list[str]]:
-    """Leave out files and folders that TFDS did not finish, with a note on each."""
+    """Leave out files and folders that TFDS did not finish. Returns a note on each."""
     notes: dict[str, None] = {}
     whole: list[Shard] = []
     for shard in shards:
@@ -122,7 +122,7 @@ def look_beside(
 
 
 def schema_beside(shards: Sequence[Shard]) -> str | None:
-    """The path of a `schema.pbtxt` of TFX, in the folder of all shards or of their splits."""
+    """The path of TFX's `schema.pbtxt` in the folder of the shards or above their folders."""
     folders = {shard.path.rpartition("/")[0] for shard in shards}
     above = {folder.rpartition("/")[0] for folder in folders}
     places = [*folders] if len(folders) == 1 else []
@@ -144,26 +144,28 @@ class AdoptRequest:
     name: str
     """Name of the dataset."""
     paths: tuple[str, ...] = ()
-    """Files, globs, folders (every shard below them) and ``prefix@N`` sets, relative to the
-    current folder. Empty with ``in-place``: all files in the build's folder."""
+    """Files, globs, folders (with every shard below them) and ``prefix@N`` sets, relative to the
+    current folder. If empty with ``in-place``, all files in the build's folder.
+    """
     how: How = "copy"
-    """``copy``: the build has its own bytes. ``link``: hard links, so that writing into the
-    files changes the build as well; copies where links are impossible. ``in-place``: the files are
-    already in ``data/<name>`` and stay unchanged, including names.
+    """``copy`` gives the build its own bytes. ``link`` makes hard links, or copies where links are
+    impossible: with a link, writing into the file also changes the build. ``in-place`` leaves the
+    files in ``data/<name>`` unchanged, including their names.
     """
     splits: tuple[tuple[str, str], ...] = ()
-    """Splits, each with a glob of its files; a glob takes precedence over the names of files."""
+    """Splits, each with a glob of its files, which takes precedence over file names."""
     schema: str | None = None
-    """A schema's file or a reference; None for the dataset's own, or a drafted one."""
+    """A schema file or a reference; None for the dataset's own schema, or else a draft."""
     raw: str | None = None
-    """Folder of the raw data that the records were made from, to compare sizes with; None for the
-    `raw` of the dataset, if it has one."""
+    """Folder of the raw data from which the records were made, to compare sizes with. None for the
+    `raw` of the dataset, if it has one.
+    """
     key: str | None = None
-    """The feature whose value is the key of a record; None to use file and number."""
+    """The feature with the key of a record; None to make keys of file names and numbers."""
     labels: tuple[tuple[str, str], ...] = ()
-    """File of class names by feature; overrides files beside the shards."""
+    """For each feature, a file with class names, which overrides files beside the shards."""
     pixels: tuple[tuple[str, tuple[int, int, int]], ...] = ()
-    """Features that hold the pixels of an image, row by row, with height, width and channels."""
+    """Features with the pixels of an image, row by row, and its height, width and channels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,12 +178,12 @@ class KnownSchema:
     is_new: bool
     """Whether this schema becomes the dataset's own."""
     judges: bool
-    """Whether this schema has features to check records with."""
+    """Whether this schema declares features that records can be checked against."""
 
 
 def known_schema(registry: Registry, request: AdoptRequest, plan: AdoptPlan) -> KnownSchema | None:
-    """The schema that the request names, or the dataset's own, or TFX's beside the files;
-    None if there is none, so that one is drafted.
+    """The schema that the request names, or else the dataset's own, or else TFX's beside the files.
+    None if there is none: then one is drafted.
     """
     own = registry.dataset(request.name).schema_text()
     path = registry.dataset(request.name).schema_path
@@ -189,7 +191,7 @@ def known_schema(registry: Registry, request: AdoptRequest, plan: AdoptPlan) -> 
         text, where = find_schema(request.schema, registry=registry.storage.root)
         if own is not None and own != text:
             raise UsageError(
-                f"`{request.name}` already has the schema `{path}`, and `{where}` differs",
+                f"`{request.name}` already has the schema `{path}`, but `{where}` differs",
             )
     elif own is not None:
         text, where = own, path
@@ -202,7 +204,7 @@ def known_schema(registry: Registry, request: AdoptRequest, plan: AdoptPlan) -> 
 
 
 _DEFAULT_SPLIT = "train"
-"""Split of a single set of files whose names contain no split."""
+"""Split of the files if they form a single set and their names contain no split."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_]*")
 
@@ -215,7 +217,7 @@ class _File:
 
     @property
     def group(self) -> tuple[str, str]:
-        """The common properties of the files of one set."""
+        """What all files of a set have in common."""
         return self.folder, self.name.stem if self.name is not None else self.base
 
     @property
@@ -232,7 +234,7 @@ def deal(
     rules: Sequence[tuple[str, str]],
     listed: Mapping[str, str] | None = None,
 ) -> dict[str, list[Shard]]:
-    """The files by split, in order of the split's name; within a split by set and number."""
+    """The files by split. Splits are sorted by name, and their files by set and number."""
     for split, _ in rules:
         if not _NAME.fullmatch(split):
             raise UsageError(f"`{split}` is not a split name: expected letters, digits and `_`")
@@ -259,7 +261,7 @@ def _by_rules(files: Sequence[_File], rules: Sequence[tuple[str, str]]) -> dict[
         taken = [file for file in files if PurePosixPath(file.shard.path).match(glob)]
         if not taken:
             raise UsageError(
-                f"`--split {split}={glob}` fits none of the {len(files)} files",
+                f"`--split {split}={glob}` matches none of the {len(files)} files",
             )
         for file in taken:
             if found.setdefault(file.shard.path, split) != split:
@@ -272,7 +274,7 @@ def _by_rules(files: Sequence[_File], rules: Sequence[tuple[str, str]]) -> dict[
 
 
 def _by_names(files: Sequence[_File], *, alone: bool) -> dict[str, str]:
-    """The split of each file, by its name and folder; `alone` if the request names no splits."""
+    """The split of each file, according to its name. `alone`: no other file has a split yet."""
     owner: dict[str, _File] = {}
     found: dict[str, str] = {}
     sets = {file.group for file in files}
@@ -290,7 +292,7 @@ def _by_names(files: Sequence[_File], *, alone: bool) -> dict[str, str]:
         if first.group != file.group:
             raise UsageError(
                 f"`{first.shard.name}` and "
-                f"`{file.shard.name}` belong to two sets, and both would be the "
+                f"`{file.shard.name}` belong to two sets, but both would be the "
                 f"split `{split}`: name splits with `--split NAME=GLOB`"
             )
         found[file.shard.path] = split
@@ -302,7 +304,7 @@ class PlannedFile:
     """One adopted shard."""
 
     shard: Shard
-    """The stored file, with its split and its number in the split."""
+    """The existing file, with its split and its number in the split."""
     path: str
     """Path in the build's folder."""
     bytes: int
@@ -317,9 +319,9 @@ class AdoptPlan:
     files: tuple[PlannedFile, ...]
     """Files in order of split and number."""
     base: str
-    """The folder that contains all files, absolute: file names in keys are relative to it."""
+    """Absolute path of the folder with all files. File names in keys are relative to it."""
     beside: FilesBeside = field(default_factory=FilesBeside)
-    """The files that other tools left beside the shards."""
+    """What other tools left beside the shards."""
 
     def splits(self) -> dict[str, list[PlannedFile]]:
         """The files by split, in order."""
@@ -330,7 +332,7 @@ class AdoptPlan:
 
 
 def plan_adoption(registry: Registry, request: AdoptRequest) -> AdoptPlan:
-    """Find the files, and give them their splits and names. Reads no byte of them."""
+    """Find the files, and decide their splits and names, without reading them."""
     check_dataset_name(request.name)
     folder = os.path.realpath(f"{registry.storage.root}/{layout.build_folder(request.name)}")
     paths = request.paths
@@ -371,7 +373,7 @@ def plan_adoption(registry: Registry, request: AdoptRequest) -> AdoptPlan:
 
 
 def _expect_places(request: AdoptRequest, folder: str, paths: list[str]) -> None:
-    """With ``in-place``, refuse files outside the build's folder; otherwise, files inside it."""
+    """Refuse files outside the build's folder if ``in-place``, and files inside it otherwise."""
     for path in paths:
         inside = f"/{path}".startswith(f"{folder}/")
         if inside == (request.how == "in-place"):
@@ -379,6 +381,6 @@ def _expect_places(request: AdoptRequest, folder: str, paths: list[str]) -> None
         build = layout.build_folder(request.name)
         if inside:
             raise UsageError(
-                f"`/{path}` is in `{build}`, which the build would replace; `--in-place` adopts it"
+                f"`/{path}` is in `{build}`, which the build would replace: use `--in-place`"
             )
-        raise UsageError(f"`/{path}` is not in `{build}`, where `--in-place` looks")
+        raise UsageError(f"`/{path}` is not in `{build}`, so `--in-place` cannot adopt it")

@@ -1,4 +1,4 @@
-"""The operation: plan, examine, copy, and put the build into place."""
+"""The operation `adopt`: plans, examines and copies files, and publishes the build."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ from tfrecreg.core.workers.interface import Engine
 from tfrecreg.core.workers.local import LocalEngine
 
 _RESERVED = (LABELS_NAME, LEDGER_NAME)
-"""Files that every build has beside its manifest; in an adopted build the ledger is empty."""
+"""Files that every build has beside its manifest. The ledger of an adopted build is empty."""
 _DESCRIBED = (PayloadKind.EXAMPLE, PayloadKind.SEQUENCE_EXAMPLE)
 """The kinds of payloads that a schema describes."""
 
@@ -106,13 +106,13 @@ class AdoptResult:
     schema_path: str
     """Path of the schema, relative to the registry."""
     drafted: bool
-    """Whether that schema was drafted from the records, and needs a review."""
+    """Whether the schema was drafted from the records, so that it needs a review."""
     unchanged: bool
-    """Whether the existing build has the same files, byte for byte."""
+    """Whether the previous build had the same files, byte for byte."""
     notes: tuple[str, ...] = ()
-    """One escaped line per file or folder that is used, left out or not readable."""
+    """One escaped line per file or folder that is used, left out or unreadable."""
     terms: Mapping[str, str] = field(default_factory=dict)
-    """License, description, citation and so on, from the description beside the files."""
+    """License, description, citation and so on, if a description beside the files has them."""
 
     def to_json(self) -> dict[str, Any]:
         """The document of ``adopt --json``."""
@@ -154,8 +154,8 @@ def adopt(
 ) -> AdoptResult:
     """Make a build from TFRecords written by another tool. Records are never re-encoded.
 
-    Every file is read once before anything is copied: damaged or incomplete data, and data that
-    contradict the schema, are refused.
+    Reads every file once before it copies anything. Refuses damaged or incomplete data, and data
+    that contradict the schema.
     """
     with transaction(registry.dataset(request.name), progress) as change:
         expect_policy(registry, request.name)
@@ -170,7 +170,7 @@ def adopt(
 
 
 def _replaceable(registry: Registry, plan: AdoptPlan) -> Manifest | None:
-    """The existing build, which may be replaced, or None."""
+    """The existing build, or None. Raises if it may not be replaced."""
     folder, dataset = layout.build_folder(plan.dataset), registry.dataset(plan.dataset)
     before = dataset.build_manifest()
     if plan.how != "in-place":
@@ -199,7 +199,7 @@ class _Adoption:
 
     @property
     def in_place(self) -> bool:
-        """Whether the files stay unchanged, and with them their keys and class names."""
+        """Whether the files stay where they are, which also keeps their keys and class names."""
         return self.plan.how == "in-place"
 
     @property
@@ -215,7 +215,7 @@ class _Adoption:
         if key is None and self.in_place and before is not None:
             key = before.source.options.get(KEY)
         if known is not None and known.is_new and request.schema is None:
-            notes.append(f"the schema is the one beside the files, `{safe(known.path)}`")
+            notes.append(f"the schema was taken from `{safe(known.path)}` beside the files")
         beside = LabelsBeside()  # class names from the user or the build take precedence
         if not self.in_place and not request.labels:
             beside = labels_beside([file.shard for file in plan.files])
@@ -272,7 +272,7 @@ class _Adoption:
         )
         self._publish(build, manifest, schema)
         if manifest.salvaged is not None:
-            self.progress.note("these shards were salvaged: `check` and `release` find SHD009")
+            self.progress.note("these shards were salvaged: `check` and `release` report SHD009")
         return AdoptResult(
             manifest=manifest,
             folder=layout.build_folder(plan.dataset),
@@ -327,7 +327,7 @@ class _Adoption:
         if known is not None:
             if kind is PayloadKind.EXAMPLE and not known.judges:
                 raise UsageError(
-                    f"`{known.path}` describes no feature of Examples, and the payloads are "
+                    f"`{known.path}` describes no feature of Examples, but the payloads are "
                     "Examples"
                 )
             return known.text
@@ -340,7 +340,7 @@ class _Adoption:
         return sketch.render(self.plan.dataset, kind, beside.features)
 
     def _expect_pixels(self, done: Examination, schema: str) -> None:
-        """Raise if a feature is not declared as an image's pixels with the requested size."""
+        """Raise unless the schema declares requested features as pixels of the requested size."""
         if not self.request.pixels:
             return
         where = self.known.path if self.known is not None else "draft"
@@ -358,7 +358,7 @@ class _Adoption:
                 )
 
     def _keep_indexes(self, before: Manifest, done: Examination, scratch: Storage) -> None:
-        """Keep the indexes of unchanged shards: their keys are the origins of the records."""
+        """Keep the indexes of unchanged shards, because their keys say where records come from."""
         folder = self.registry.storage.below(layout.build_folder(self.plan.dataset))
         shards = {entry.path: entry for entry in before.shards}
         files = {entry.path: entry for entry in before.files}
@@ -375,7 +375,7 @@ class _Adoption:
                 part.index = hashed_write(scratch, path, data)
 
     def _bystanders(self) -> Iterator[FileEntry]:
-        """Yield the other files in the folder of the build, which become part of the build."""
+        """Yield the other files in the folder of the build, which become a part of it."""
         build = layout.build_folder(self.plan.dataset)
         folder = self.registry.storage.below(build)
         before = self.before.files if self.before is not None else []
@@ -402,7 +402,7 @@ class _Adoption:
             yield FileEntry.of(path, hash_both(folder, path))
 
     def _place(self, done: Examination, build: Storage) -> list[FileDigest]:
-        """Copy or link every file into the build, and verify that it is unchanged since the
+        """Copy or link every file into the build, and verify that it has not changed since the
         examination.
         """
         how, name = self.plan.how, self.plan.dataset
@@ -423,7 +423,7 @@ class _Adoption:
         return placed
 
     def _labels(self, done: Examination) -> dict[str, list[str]]:
-        """Names of classes by feature, in order of their numbers."""
+        """Class names by feature, in order of their numbers."""
         plan, said = self.plan, self.request.labels
         features = {name for _, part in done.seen for name in part.features}
         known = self.before.labels if self.before is not None and self.in_place else {}
@@ -449,7 +449,7 @@ class _Adoption:
         return labels
 
     def _publish(self, build: Storage, manifest: Manifest, schema: str) -> None:
-        """Publish the build, and its schema if the schema is new."""
+        """Publish the build, and also its schema if that is new."""
         is_new = self.known is None or self.known.is_new
         path = self.change.dataset.schema_path
         written = {path: schema.encode("utf-8")} if is_new else {}
@@ -471,14 +471,14 @@ class _Adoption:
 
 
 def _compression(done: Examination) -> Compression:
-    """The compression that all files share; empty files do not count."""
+    """The compression of all files. Empty files are ignored."""
     found: dict[str, str] = {}
     for shard, part in done.seen:
         if part.end.file_bytes:
             found.setdefault(part.end.compression, shard.name)
     if len(found) > 1:
         raise UsageError(
-            f"`{found['gzip']}` is gzip, `{found['none']}` is not: a build has one compression",
+            f"`{found['gzip']}` is gzip, but `{found['none']}` is not: a build has one compression",
         )
     return "gzip" if "gzip" in found else "none"
 
@@ -526,10 +526,10 @@ def _shard_entries(
 
 
 def _salvage_mark(done: Examination) -> str | None:
-    """The mark of shards from `salvage`; None for other shards.
+    """The mark of shards that `salvage` wrote; None for other shards.
 
-    If one salvage made the shards, the mark is the digest of its report. If several made them, the
-    mark is a digest of the digests of their reports.
+    If one salvage wrote the shards, the mark is the digest of its report. If several did, the mark
+    is a digest of the digests of their reports.
     """
     marks: dict[tuple[str, str], SalvageMark | None] = {}
     found: set[str] = set()
@@ -548,12 +548,12 @@ def _salvage_mark(done: Examination) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class _PlaceTask:
-    """All that a worker needs to put one shard into place. Picklable."""
+    """What a worker needs to copy or link one shard. Picklable."""
 
     file: PlannedFile
     how: How
     folder: Storage
-    """Storage with the folder of the unfinished build as its root."""
+    """Storage whose root is the folder of the unfinished build."""
     blake3: str
     """Digest of the file when it was examined."""
     records: int
@@ -561,7 +561,7 @@ class _PlaceTask:
 
 
 def _place_shard(task: _PlaceTask) -> FileDigest:
-    """Copy or link the shard, and verify that it is unchanged since the examination."""
+    """Copy or link the shard, and verify that it has not changed since the examination."""
     shard = task.file.shard
     if task.how == "copy":
         with task.folder.create(task.file.path) as writer:

@@ -1,4 +1,4 @@
-"""The source `tfrecreg`: its raw data are versions of other datasets of the registry."""
+"""The source `tfrecreg`, whose raw data are versions of other datasets in the registry."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tfrecreg.api import Source, SourceRecord, hookimpl
 @hookimpl
 def tfrecreg_sources() -> Iterator[SourceRecord]:
     """Announce the source `tfrecreg`."""
-    summary = "records of other datasets of the registry: selected, joined, renumbered"
+    summary = "records of other datasets in the registry: selected, joined, renumbered"
     yield SourceRecord("tfrecreg", summary, _load, raw=".")
 
 

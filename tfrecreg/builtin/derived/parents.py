@@ -35,18 +35,18 @@ class Ancestor:
 
     manifest: Manifest
     version: ParentVersion
-    """The version as a child's manifest names it."""
+    """The version, as manifests of derived datasets name it."""
     raw: Readable
     """The storage of the registry."""
     folder: str
     """Path of the version's folder in the registry."""
     indexes: Mapping[str, str]
-    """Digests of indexes by path."""
+    """The digest of each index, by path."""
     schema: str
     features: frozenset[str]
     """Names of the features in its records or its schema."""
     note: str
-    """The note that the version was yanked; empty if it was not."""
+    """A note if the version was yanked; otherwise empty."""
 
     @property
     def name(self) -> str:
@@ -55,7 +55,7 @@ class Ancestor:
 
     @property
     def labels(self) -> Mapping[str, Sequence[str]]:
-        """Class names in order of their numbers, by feature."""
+        """Class names by feature, in order of their numbers."""
         return self.manifest.labels
 
     @property
@@ -68,11 +68,11 @@ class Ancestor:
         return f"{self.folder}/{shard.path}"
 
     def stream(self, shard: ShardEntry) -> int:
-        """Bytes of the decompressed stream of a shard."""
+        """Size of the decompressed stream of a shard in bytes."""
         return shard.payload_bytes + OVERHEAD * shard.records
 
     def expect_here(self) -> None:
-        """Refuse a missing shard or one of another size."""
+        """Refuse a shard that is missing or has another size."""
         for shard in self.shards:
             entry = self.raw.stat(self.path(shard), follow="all")
             if entry is None or entry.kind != "file":
@@ -82,7 +82,7 @@ class Ancestor:
                 raise self.damaged(shard, what)
 
     def index(self, shard: ShardEntry) -> Index:
-        """The index of a shard, compared with the manifest."""
+        """The index of a shard, after comparing it with the manifest."""
         path, digest = f"{self.folder}/{shard.index}", self.indexes[shard.index]
         try:
             index = load_index(self.raw, path, blake3_hex=digest)
@@ -110,7 +110,7 @@ class Ancestor:
         return Records.located(self.raw, path, places, name=path)
 
     def target(self) -> Target:
-        """The version as a target of conditions in SQL."""
+        """The version as a target on which SQL conditions can be evaluated."""
         return target_of(resolve(_registry(self.raw), self.name))
 
     def damaged(self, shard: ShardEntry, why: str, record: int | None = None) -> RawDataError:
@@ -123,7 +123,7 @@ class Ancestor:
 
 
 def find_parents(raw: Readable, inputs: Sequence[str]) -> tuple[Ancestor, ...]:
-    """The versions that these references name now."""
+    """The versions that these references currently name."""
     registry = _registry(raw)
     found: dict[str, Ancestor] = {}
     for text in inputs:
@@ -145,7 +145,7 @@ def _registry(raw: Readable) -> Registry:
     except UsageError:
         pass
     raise RawDataError(
-        f"`{raw.root}` is not the folder of a registry, and the source `tfrecreg` reads versions "
+        f"`{raw.root}` is not the folder of a registry, but the source `tfrecreg` reads versions "
         "from a registry"
     )
 
@@ -185,10 +185,11 @@ class DerivedOptions:
     """Options of the source."""
 
     inputs: tuple[str, ...]
-    """The versions to take records from: `street@2.*,night@1.0.0`. A name alone is the build."""
+    """The versions to take records from: `street@2.*,night@1.0.0`. A name alone means the build."""
     where: str | None = None
-    """A condition in SQL that a record must meet, as after WHERE in `query`. It needs the
-    extra `query`."""
+    """An SQL condition that a record must meet, as after WHERE in `query`. It needs the extra
+    `query`.
+    """
     classes: tuple[str, ...] = ()
     """Changes of classes: `kitten=cat` renames a class, or merges it with an existing `cat`;
     `truck=` leaves a class out."""
@@ -197,23 +198,27 @@ class DerivedOptions:
     name alone, such as `image/encoded`, keeps it and leaves out all unnamed features. `*`
     stands for any characters."""
     sample: str = "100%"
-    """The share of the records to take, by the hashes of their keys: `10%`, `0.1`, `1/10`."""
+    """The share of records to take: `10%`, `0.1`, `1/10`. The hashes of their keys decide which."""
     limit: int | None = None
-    """Take at most this number of records per class and split, by the hashes of their keys.
-    A record of several classes is taken if one of its classes still has fewer records."""
+    """Maximum number of records per class and split. The hashes of their keys decide which are
+    taken. A record of several classes is taken if one of its classes still has fewer records.
+    """
     prefix: bool = False
-    """Whether keys begin with the name of their dataset: `street/000123.jpg`."""
+    """Whether keys begin with the name of the parent dataset: `street/000123.jpg`."""
     split: tuple[str, ...] = ()
-    """Deal the records of one split to several, by shares: `train=0.9,validation=0.1`. Default: the
-    splits of the parents."""
+    """Divide the records of one split into several with these shares: `train=0.9,validation=0.1`.
+    Default: the splits of the parents.
+    """
     split_of: str = DEFAULT_SPLIT
-    """With `split`: the parents' split that is dealt. Their other splits stay as they are."""
+    """With `split`: the split of the parents to divide. Their other splits are kept."""
     group: str | None = None
-    """With `split`: a regular expression, searched in keys. Records with the same text in its first
-    group stay in one split: `(patient[0-9]+)_`."""
+    """With `split`: a regular expression to search in keys. Records are kept in the same split if
+    its first group matches the same text: `(patient[0-9]+)_`.
+    """
     stratify: str | None = None
-    """With `split`: each split has its share of the records of every class, to within one record. A
-    column or an expression as in `query`: `label`. It needs the extra `query`."""
+    """With `split`: the class, as a column or an expression of `query`, such as `label`. Each split
+    gets its share of every class, to within one record. It needs the extra `query`.
+    """
 
     def __post_init__(self) -> None:
         if not self.inputs:
@@ -234,7 +239,7 @@ class DerivedOptions:
 
 
 def share_of(sample: str) -> Fraction:
-    """The share that the option `sample` gives."""
+    """The share that the option `sample` means."""
     number = sample.strip()
     try:
         share = Fraction(number.removesuffix("%").strip()) if len(number) <= 40 else Fraction(0)
@@ -250,13 +255,13 @@ def share_of(sample: str) -> Fraction:
 
 
 def renames(option: str, entries: tuple[str, ...], *, alone: bool) -> dict[str, str | None]:
-    """The new name by old name, from `classes` or `features`; None leaves the old name out."""
+    """The new name for each old name in `classes` or `features`; None means leaving it out."""
     found: dict[str, str | None] = {}
     for entry in entries:
         old, equals, new = entry.partition("=")
         if not old or (not equals and not alone):
             raise UsageError(
-                f"the option `{option}` has `{entry}`; expected OLD=NEW, or OLD= to leave OLD out"
+                f"the option `{option}` has `{entry}`, expected OLD=NEW, or OLD= to leave OLD out"
             )
         if old in found:
             raise UsageError(f"the option `{option}` names `{old}` twice")
@@ -289,17 +294,17 @@ def choose_features(entries: tuple[str, ...], known: Iterable[str]) -> dict[str,
 
 
 def renamed(values: Mapping[str, T], chosen: Mapping[str, str]) -> dict[str, T]:
-    """The values of the kept features, by the new names of the features."""
+    """The values of the kept features, by their new names."""
     return {chosen[name]: value for name, value in values.items() if name in chosen}
 
 
 def renamed_labels(
     labels: Mapping[str, Sequence[str]], chosen: Mapping[str, str]
 ) -> dict[str, Sequence[str]]:
-    """Label maps by the new names of their features.
+    """The label maps, by the new names of their features.
 
-    A map may belong to several features below its name (`…/keypoint` of `…/keypoint/x`), or to one
-    beside it (`…/id` of `…/label`): the map stays if these features keep their names.
+    A map may belong to several features below its name (`…/keypoint` to `…/keypoint/x`), or to one
+    beside it (`…/id` to `…/label`). It is kept if these features keep their names.
     """
     found: dict[str, Sequence[str]] = {}
     for name, names in labels.items():

@@ -1,4 +1,4 @@
-"""Merges class names and schemas of several parents, and computes the changes in records."""
+"""Merges the class names and schemas of several parents, and changes records accordingly."""
 
 from __future__ import annotations
 
@@ -30,23 +30,24 @@ class UnfitRecord(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ClassChange:
-    """The changes to one feature of class numbers in one parent. Picklable."""
+    """The changes to one feature with class numbers in one parent. Picklable."""
 
     feature: str
     text: str | None
-    """The feature of the names; None if it is unknown."""
+    """The feature with the class names; None if it is unknown."""
     objects: str
-    """The prefix of all features of objects, such as ``image/object/``; empty if the numbers belong
-    to the record as a whole."""
+    """The prefix of all features of objects, such as ``image/object/``; empty if the classes are
+    those of whole records.
+    """
     numbers: Mapping[int, int | None]
-    """The new number by old number, None for a class that is left out."""
+    """The new number for each old number; None if the class is left out."""
     texts: Mapping[bytes, bytes]
-    """The new name by old name, if they differ."""
+    """The new name for each old name that changes."""
     same: bool
     """Whether all class numbers stay the same."""
 
     def mapped(self, feature: Feature) -> list[int | None]:
-        """The new number of each value. Negative numbers, which have no names, stay."""
+        """The new number of each value. Negative numbers have no names and do not change."""
         found: list[int | None] = []
         for number in feature.values:
             if number >= 0 and number not in self.numbers:
@@ -59,18 +60,18 @@ class ClassChange:
 
 @dataclass(frozen=True, slots=True)
 class Classes:
-    """The label maps of a dataset, and the changes by parent. Picklable."""
+    """The label maps of a dataset, and the changes to each parent. Picklable."""
 
     labels: Mapping[str, Sequence[str]]
     by_parent: tuple[tuple[ClassChange, ...], ...] = field(repr=False)
-    """Changes in order of the parents, for the features of class numbers that the parent has."""
+    """For each parent in order, the changes to its features with class numbers."""
 
 
 def merge_classes(parents: Sequence[Ancestor], asked: tuple[str, ...]) -> Classes:
-    """Merge the label maps by the names of classes.
+    """Merge label maps: classes with the same name become one class.
 
-    The numbers of the first parent stay, and further names follow. If a class is renamed or left
-    out, the remaining ones are renumbered in this order, from the first number of the first parent.
+    The first parent's numbers are kept, and further classes follow. If a class is renamed or left
+    out, all classes are renumbered in this order, from the first number of the first parent.
     """
     changed = {old: new or "" for old, new in renames("classes", asked, alone=False).items()}
     features = {name: None for each in parents for name in each.labels if name in each.features}
@@ -105,7 +106,7 @@ def _expect_named(feature: str, parents: Sequence[Ancestor]) -> None:
         if feature in each.features and feature not in each.labels:
             named = next(other for other in parents if feature in other.labels)
             raise UsageError(
-                f"`{feature}` has class names in the parent `{named.name}`, and none in "
+                f"`{feature}` has class names in the parent `{named.name}`, but none in "
                 f"`{each.name}`"
             )
 
@@ -152,7 +153,7 @@ def _others(
     merged: Collection[str],
     by_parent: tuple[tuple[ClassChange, ...], ...],
 ) -> Iterator[tuple[str, Sequence[str]]]:
-    """The label maps of other features: names of keypoints, original ids of classes."""
+    """The label maps of other features, such as names of keypoints or original ids of classes."""
     moved = {each.feature for changes in by_parent for each in changes if not each.same}
     for name in dict.fromkeys(name for each in parents for name in each.labels):
         if name in merged:
@@ -175,8 +176,8 @@ def _others(
 
 
 def classes_in(example: Example, changes: Sequence[ClassChange]) -> set[tuple[str, int]] | None:
-    """The classes of a record after the changes, by feature and number. None if all classes of the
-    record are left out, so the record is left out. A record stays without its left-out objects.
+    """The classes of a record after the changes, as features and numbers. None if all classes of
+    the whole record are left out: then so is the record. If objects are left out, the record stays.
     """
     found: set[tuple[str, int]] = set()
     for change in changes:
@@ -191,7 +192,7 @@ def classes_in(example: Example, changes: Sequence[ClassChange]) -> set[tuple[st
 
 
 def change_classes(example: Example, changes: Sequence[ClassChange]) -> tuple[Example, int]:
-    """The record with new class numbers and names, and the number of left-out classes."""
+    """The record with new class numbers and names, and the number of values left out."""
     made, left_out = dict(example), 0
     for change in changes:
         feature = made.get(change.feature)
@@ -230,7 +231,7 @@ def _picked_objects(
 ) -> Iterator[tuple[str, Feature]]:
     """Yield the features below `prefix` with only the values of the kept objects.
 
-    Each object has the same number of values, except for polygons, whose parts have points.
+    All objects have the same number of values, except polygons, which have parts with points.
     """
     polygon = f"{prefix}polygon/"
     parts, points = features.get(f"{polygon}parts"), features.get(f"{polygon}points")
@@ -251,7 +252,7 @@ def _picked_objects(
 
 
 def _places(counts: Sequence[int], kept: Sequence[int]) -> list[int]:
-    """The places of the values of the kept objects; `counts` is the number of values per object."""
+    """The places of the values of kept objects. `counts` has the number of values per object."""
     ends = list(accumulate(counts))
     return [place for each in kept for place in range(ends[each] - counts[each], ends[each])]
 
@@ -266,16 +267,16 @@ def _picked(feature: Feature, places: Sequence[int]) -> Feature:
 
 
 def _other_lengths(name: str, found: int, expected: int) -> UnfitRecord:
-    return UnfitRecord(f"`{safe(name)}` has {found} values, for {expected} objects")
+    return UnfitRecord(f"`{safe(name)}` has {found} values for {expected} objects")
 
 
 _WIDENED = ("presence", "int_domain", "float_domain", "string_domain", "value_count")
-"""Fields of a feature that are widened if parents differ."""
+"""Fields of a feature's declaration that are widened if parents differ."""
 
 
 def merge_schemas(parents: Sequence[Ancestor], classes: Classes, chosen: Mapping[str, str]) -> str:
-    """The text of the merged schema. If all parents have the same text and nothing changes, it is
-    that text.
+    """The text of the merged schema. If all parents have the same schema and nothing changes, its
+    text is kept.
     """
     texts = {each.schema for each in parents}
     changed = any(not each.same for changes in classes.by_parent for each in changes)
@@ -320,7 +321,7 @@ def _widen(feature: Any, other: Any, parents: tuple[Ancestor, Ancestor]) -> None
     if rest[0] != rest[1]:
         raise UsageError(
             f"the schemas of the parents `{parents[0].name}` and `{parents[1].name}` declare "
-            f"`{feature.name}` in different ways: `--option features={feature.name}=` leaves it out"
+            f"`{feature.name}` differently: `--option features={feature.name}=` leaves it out"
         )
     if not fixed:  # one declaration allows several numbers of values
         feature.ClearField("shape")
@@ -352,7 +353,7 @@ def _widen_bound(mine: Any, others: Any, name: str, wider: Any) -> None:
 
 
 def _add_domains(merged: Any, message: Any, parent: Ancestor) -> None:
-    """Add the other declarations of a schema: named domains, sparse and weighted features."""
+    """Add a schema's other declarations: named domains, sparse and weighted features."""
     groups = ("string_domain", "int_domain", "float_domain", "sparse_feature", "weighted_feature")
     for group in groups:
         known = {each.name: each for each in getattr(merged, group)}
@@ -367,7 +368,7 @@ def _add_domains(merged: Any, message: Any, parent: Ancestor) -> None:
 
 
 def _renumber(features: Iterable[Any], classes: Classes) -> None:
-    """Fit the domains of class numbers and names to the merged label maps."""
+    """Adapt the domains of class numbers and names to the merged label maps."""
     lengths: dict[str, int] = {}  # numbers without a name count
     texts: dict[str, tuple[Mapping[bytes, bytes], set[str]]] = {}
     for changes in classes.by_parent:
@@ -392,7 +393,7 @@ def _renumber(features: Iterable[Any], classes: Classes) -> None:
 
 
 def _rename(merged: Any, chosen: Mapping[str, str]) -> Any:
-    """The schema with only the kept features, by their new names."""
+    """The schema with only the kept features, under their new names."""
     made = type(merged)()
     made.CopyFrom(merged)
     for group in ("feature", "sparse_feature", "weighted_feature"):

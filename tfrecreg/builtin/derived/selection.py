@@ -17,18 +17,18 @@ from tfrecreg.core.records.index import Index
 from tfrecreg.core.values.errors import DamagedRecordError
 
 _Numbers = npt.NDArray[np.int64]
-"""Numbers of records of a shard, ascending."""
+"""Ascending numbers of records of a shard."""
 
 _SAMPLE = b"tfrecreg derived sample v1\0"
 _LIMIT = b"tfrecreg derived limit v1\0"
 _HASHES = 1 << 64
 _TOGETHER = 4 << 20
-"""Bytes of payloads that are read at once to find their classes."""
+"""Approximate size in bytes of the payloads that are read at once to find classes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """The records taken from one shard."""
+    """The records that are taken from one shard."""
 
     parent: int
     """Number of the parent, from 0."""
@@ -39,7 +39,7 @@ class Taken:
 
 
 class RecordSelection:
-    """Finds the records, and counts records whose classes are left out."""
+    """Chooses the records, and counts those that are left out with their classes."""
 
     def __init__(
         self, parents: Sequence[Ancestor], classes: Classes, options: DerivedOptions
@@ -56,7 +56,7 @@ class RecordSelection:
         )
         self._reads_classes = drops or options.limit is not None
         self.left_out: Counter[str] = Counter()
-        """Number of records whose classes are all left out, by split."""
+        """Per split, the number of records whose classes are all left out."""
 
     def taken(self) -> Iterator[Taken]:
         """The records, shard by shard."""
@@ -90,10 +90,10 @@ class RecordSelection:
                 yield Taken(place, number, index, numbers)
 
     def _limited(self, found: Iterable[Taken], limit: int) -> Iterator[Taken]:
-        """Up to `limit` records of each class in each split, the first ones by hash.
+        """Up to `limit` records per class and split: those with the lowest hashes of their keys.
 
         A record of several classes is taken if any of them is not full yet. Records without a class
-        count as one class.
+        form a class together.
         """
         indexes: dict[tuple[int, int], Index] = {}
         splits: dict[str, list[tuple[int, int, int, int, frozenset[tuple[str, int]]]]] = {}
@@ -119,7 +119,7 @@ class RecordSelection:
             yield Taken(parent, shard, index, numbers)
 
     def _classes_of(self, taken: Taken) -> Iterator[tuple[int, frozenset[tuple[str, int]] | None]]:
-        """The classes of each record; None if all are left out, and the record with them."""
+        """The number and the classes of each record. None means that the record is left out."""
         parent = self._parents[taken.parent]
         shard = parent.shards[taken.shard]
         changes = self._classes.by_parent[taken.parent]
@@ -135,7 +135,7 @@ class RecordSelection:
 
 
 def _together(taken: Taken) -> Iterator[list[int]]:
-    """The numbers of the records in groups, whose payloads have about :data:`_TOGETHER` bytes."""
+    """The numbers of the records in groups with about :data:`_TOGETHER` bytes of payloads each."""
     stretch: list[int] = []
     size = 0
     for number in taken.numbers.tolist():

@@ -1,7 +1,7 @@
-"""The source `tfrecreg`: records of other datasets, unchanged or with other classes and features.
+"""The source `tfrecreg` takes records from other datasets, and may change classes and features.
 
-The listing finds records through the indexes of the parents, and `example` reads one at its place.
-A record whose classes and features stay has the same bytes as in its parent.
+The listing finds records through the indexes of the parents, and `example` reads each of them. A
+record has the same bytes as in its parent, unless its classes or features change.
 """
 
 from __future__ import annotations
@@ -52,13 +52,13 @@ T = TypeVar("T", Reader, Records)
 
 _PLACE = struct.Struct("<HIIqq16s")
 _OPEN = 32
-"""Maximum number of files that a worker holds open."""
+"""Maximum number of files that a worker keeps open."""
 _RECORDS_OPEN = 4
-"""Maximum number of gzip shards whose members a worker holds."""
+"""Maximum number of gzip shards that a worker keeps open, with their lists of members."""
 
 
 class RecordPlace(NamedTuple):
-    """The place of a record, and its identity."""
+    """Where a record is, and its digest."""
 
     parent: int
     """Number of the parent, from 0."""
@@ -71,27 +71,27 @@ class RecordPlace(NamedTuple):
     length: int
     """Bytes of its payload."""
     digest: bytes
-    """Digest of the record in the index."""
+    """The digest of the record, from the index."""
 
     def pack(self) -> bytes:
-        """The place as the state of an item."""
+        """Encode the place as the state of an item."""
         return _PLACE.pack(*self)
 
     @classmethod
     def unpack(cls, state: bytes) -> RecordPlace:
-        """The place from the state of an item."""
+        """Decode the place from the state of an item."""
         return cls(*_PLACE.unpack(state))
 
 
 class _Open(Generic[T]):
-    """Keeps the most recently used objects open, and closes older objects."""
+    """Keeps the most recently used objects open, and closes the others."""
 
     def __init__(self, most: int) -> None:
         self._most = most
         self._held: OrderedDict[tuple[int, int], T] = OrderedDict()
 
     def get(self, key: tuple[int, int], opening: Callable[[], T]) -> T:
-        """The object with that key; it is opened if necessary."""
+        """The object with that key, which is opened if necessary."""
         found = self._held.pop(key, None)
         if found is None:
             found = opening()
@@ -106,7 +106,7 @@ class _Open(Generic[T]):
 
 
 class ParentReader:
-    """Reads records, and keeps some files open."""
+    """Reads records of the parents, and keeps some files open."""
 
     def __init__(self, parents: Sequence[Ancestor]) -> None:
         self._parents = parents
@@ -114,8 +114,8 @@ class ParentReader:
         self._records: _Open[Records] = _Open(_RECORDS_OPEN)
 
     def read(self, place: RecordPlace) -> tuple[Example, str]:
-        """The features of a record, verified with its checksums and the digest in the index, and
-        the reason why a build cannot store it; empty if it can.
+        """The features of a record, and the reason why a build cannot store it (empty if it can).
+        The checksums of the record and its digest in the index are verified.
         """
         parent = self._parents[place.parent]
         shard = parent.shards[place.shard]
@@ -128,14 +128,14 @@ class ParentReader:
                 f"the parent `{parent.name}` cannot be read: {error.message}", hint=error.hint
             ) from error
         if payload is None:
-            raise parent.damaged(shard, "its checksums do not hold", place.number)
+            raise parent.damaged(shard, "its checksums do not match", place.number)
         example, form, problem = _decoded(payload)
         if record_digest(form) != place.digest:
-            raise parent.damaged(shard, "it is not the record that the index names", place.number)
+            raise parent.damaged(shard, "it is not the record that the index lists", place.number)
         return example, problem
 
     def _payload(self, parent: Ancestor, shard: ShardEntry, place: RecordPlace) -> bytes | None:
-        """The payload; None if its frame or its checksums are damaged."""
+        """The payload; None if its frame or a checksum is wrong."""
         key = place.parent, place.shard
         if parent.manifest.compression == "gzip":
             opening = lambda: parent.records(shard, parent.index(shard))  # noqa: E731
@@ -166,7 +166,7 @@ def _decoded(payload: bytes) -> tuple[Example, bytes, str]:
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """The effect of the options on these parents. Picklable."""
+    """What the options mean for these parents. Picklable."""
 
     parents: tuple[Ancestor, ...]
     classes: Classes
@@ -196,7 +196,7 @@ class DerivedSource(Source):
 
     @cached_property
     def plan(self) -> _Plan:
-        """The plan, computed once in the parent process."""
+        """The plan, which is computed only once, in the parent process."""
         return _Plan.of(self.raw, self.options)
 
     @cached_property
@@ -210,11 +210,11 @@ class DerivedSource(Source):
                 yield RawFile(path, stored=shard.bytes, decoded=parent.stream(shard))
 
     def parents(self) -> Sequence[ParentVersion]:
-        """The versions that it reads, for the manifest."""
+        """The versions that the source reads, for the manifest."""
         return [each.version for each in self.plan.parents]
 
     def notes(self) -> Sequence[str]:
-        """The yanked parents, one line each."""
+        """A note on each yanked parent."""
         return [each.note for each in self.plan.parents if each.note]
 
     def labels(self) -> Mapping[str, Sequence[str]]:
@@ -240,7 +240,7 @@ class DerivedSource(Source):
             yield from self._entries()
 
     def _with_classes(self, expression: str) -> ClassListing:
-        """The listing, and the value of an SQL expression for each item."""
+        """The entries of the listing, each with the value of an SQL expression if it is an item."""
         from tfrecreg.builtin.query.where import record_texts  # DuckDB, for strata alone
 
         texts = [record_texts(each.target(), expression) for each in self.plan.parents]

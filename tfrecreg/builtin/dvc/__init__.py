@@ -1,1 +1,1 @@
-"""Bytes of releases in DVC: push, pull, gc, and the stages of pipelines."""
+"""Keeps the bytes of releases in DVC: push, pull, gc, and the stages of pipelines."""

@@ -1,7 +1,7 @@
-"""Looks for objects in a DVC remote by its file system, and for removable files in DVC's cache.
+"""Looks for objects in the file system of a DVC remote, and for unused files in DVC's cache.
 
-DVC keeps an index of the objects in a remote: it takes the list of a folder as proof of all its
-files, and does not look for them again. That index is neither read nor written here. One listing
+DVC keeps an index of the objects in a remote. If the index has the list of a folder, DVC assumes
+that the remote has all its files. This module neither reads nor writes that index. One listing
 covers all objects whose hashes begin with the same two digits.
 """
 
@@ -25,34 +25,33 @@ from tfrecreg.core.values.errors import FailureError, UsageError
 from tfrecreg.core.values.progress import SILENT, Progress, working
 
 DIR_SUFFIX = ".dir"
-"""Suffix of the hash of a folder, whose object lists the folder's files."""
+"""Suffix of the hash of a folder. Its object lists the files of the folder."""
 
 _CHUNK = 1 << 20
 _LIST_LIMIT = 1 << 28
-"""Maximum number of bytes that are read of the list of a folder."""
+"""Maximum number of bytes to read from the list of a folder."""
 _THREADS = 16
 _MD5 = re.compile(r'"?([0-9a-f]{32})"?')
 _T = TypeVar("_T")
 
 
 class RemoteObject(NamedTuple):
-    """An object of a remote, from a listing."""
+    """An object that a listing of a remote contains."""
 
     size: int
     """Size in bytes."""
     md5: str | None
-    """The checksum that the store states, if it may be an MD5. The MD5 of the bytes can be
-    another one."""
+    """The checksum that the store states, if it may be an MD5. The bytes may have another MD5."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """The verified objects of a remote."""
+    """How many objects of a remote were verified."""
 
     listed: int = 0
-    """Number of objects that were searched for in listings."""
+    """Number of objects that were looked up in listings."""
     checksums: int = 0
-    """Number of objects whose checksum, as stated by the store, was compared."""
+    """Number of objects for which the store stated a checksum that was compared."""
     read: int = 0
     """Number of objects that were read."""
     bytes: int = 0
@@ -71,7 +70,7 @@ class RemoteObjects:
 
     @property
     def verified(self) -> Verified:
-        """The objects verified so far."""
+        """How many objects were verified so far."""
         return Verified(
             listed=len(self._listed),
             checksums=len(self._checksums),
@@ -80,7 +79,7 @@ class RemoteObjects:
         )
 
     def listed(self, oids: Collection[str]) -> dict[str, RemoteObject]:
-        """The requested objects that the remote has. Each call asks the remote again."""
+        """The given objects, if the remote has them. Each call asks the remote again."""
         if hasattr(self._fs.fs, "invalidate_cache"):
             self._fs.fs.invalidate_cache()
         wanted = set(oids)
@@ -114,14 +113,14 @@ class RemoteObjects:
     def faults(
         self, sizes: Mapping[str, int | None], *, content: bool, progress: Progress = SILENT
     ) -> dict[str, str]:
-        """The missing and damaged objects, with what is wrong; empty for a missing object."""
+        """The damaged objects, with what is wrong, and the missing ones, with an empty text."""
         found = self.listed(sizes)
         faults = dict.fromkeys(sizes.keys() - found.keys(), "")
         doubtful = []
         for oid, each in found.items():
             size = sizes[oid]
             if size is not None and each.size != size:
-                faults[oid] = f"has {each.size} bytes, it should have {size}"
+                faults[oid] = f"has {each.size} bytes but should have {size}"
             elif size is None or content:
                 if each.md5 is not None:
                     self._checksums.add(oid)
@@ -139,11 +138,11 @@ class RemoteObjects:
                 if digest is None:
                     faults[oid] = ""
                 elif digest != _digest_of(oid):
-                    faults[oid] = f"should have the MD5 {_digest_of(oid)}, it has {digest}"
+                    faults[oid] = f"should have the MD5 {_digest_of(oid)} but has {digest}"
         return faults
 
     def digest(self, oid: str) -> str | None:
-        """The MD5 of the bytes of an object, as hex; None if the remote lacks the object."""
+        """The hex MD5 of the bytes of an object; None if the remote lacks the object."""
         try:
             with self._fs.open(self._odb.oid_to_path(oid), "rb") as stream:
                 return _md5_of(stream)
@@ -170,7 +169,7 @@ class RemoteObjects:
         return data if is_object(data, oid) else None
 
     def put(self, oid: str, path: str) -> None:
-        """Send an object, and replace an existing one."""
+        """Send an object. Replaces an existing one."""
         target = self._odb.oid_to_path(oid)
         self._fs.makedirs(self._fs.parent(target))
         self._fs.put_file(path, target)
@@ -178,7 +177,7 @@ class RemoteObjects:
 
 
 def is_object(data: bytes, oid: str) -> bool:
-    """Whether `data` are the bytes of an object."""
+    """Whether the MD5 of `data` is that of an object."""
     return hashlib.md5(data, usedforsecurity=False).hexdigest() == _digest_of(oid)
 
 
@@ -221,7 +220,7 @@ def _stated_md5(info: Mapping[str, Any]) -> str | None:
 
 
 def in_threads(call: Callable[[str], _T], oids: Collection[str]) -> Iterator[_T]:
-    """The result of the call for each object, in order. Several calls run at the same time."""
+    """The results of a call for each object, in order. Several calls run in parallel."""
     pool = ThreadPoolExecutor(_THREADS)
     try:
         yield from pool.map(call, oids)
@@ -248,18 +247,18 @@ def remote_objects(repo: Any, remote: str | None, command: str) -> tuple[RemoteO
 
 
 _TEMPORARY = re.compile(r"\.[A-Za-z0-9_-]{22}\.tmp")
-"""The name of a file that DVC is writing."""
+"""The temporary name of a file that DVC is writing."""
 
 
 class UnusedFile(NamedTuple):
-    """A file of DVC's cache that may be removed."""
+    """A file in DVC's cache that may be removed."""
 
     cached: str
     bytes: int
 
 
 def shared_folder(root: str) -> str:
-    """The folder of the cache if it is outside the repository, so others may use it; or empty."""
+    """The folder of the cache; empty if it is in the repository, so that no other can use it."""
     with opened(root, "dvc cache dir") as repo:
         folder = Path(repo.cache.local.path).resolve()
         return "" if Path(repo.root_dir).resolve() in folder.parents else str(folder)
@@ -272,11 +271,11 @@ def stale(
     refs: Sequence[str],
     mark: str,
 ) -> list[UnusedFile]:
-    """Unreferenced objects of the cache in folders that contain the file `mark`. A caller that
-    removes them holds DVC's lock from before this call until the removal.
+    """Unreferenced cached objects of folders that contain the file `mark`. A caller that removes
+    them must hold DVC's lock from before this call until the removal.
 
     If the cache lacks the list of a referenced folder, the list is read from the default remote. If
-    the remote lacks the list as well, no object is returned.
+    the remote lacks it as well, no object is returned.
     """
     with opened(root, "dvc gc") as repo:
         cache = repo.cache.local
@@ -307,8 +306,8 @@ def stale(
 
 
 def abandoned(root: str) -> list[UnusedFile]:
-    """Files that a killed command was writing into the cache. A caller that removes them holds
-    DVC's lock from before this call until the removal, so no command here still writes them.
+    """Files that a killed command was writing into the cache. A caller that removes them must hold
+    DVC's lock from before this call until the removal, so that no command still writes them.
     """
     with opened(root, "dvc gc") as repo:
         folder = Path(repo.cache.local.path)
@@ -332,7 +331,7 @@ def remove_objects(objects: Iterable[UnusedFile]) -> None:
 
 
 def remove_corrupt(objects: Mapping[str, str]) -> int:
-    """Remove objects of the cache whose bytes do not match their names."""
+    """Remove cached objects whose bytes do not match their names. Returns how many."""
     removed = 0
     for file, cached in objects.items():
         path = Path(cached)
@@ -348,7 +347,7 @@ def remove_corrupt(objects: Mapping[str, str]) -> int:
 
 
 def _hashes_in(repo: Any, refs: Sequence[str]) -> set[str]:
-    """The hashes in all pointers and pipelines of the workspace and of `refs`."""
+    """The hashes that pointers and pipelines name, in the workspace and in `refs`."""
     found = set()
     for named in (None, refs):
         if named is None or named:
@@ -359,13 +358,13 @@ def _hashes_in(repo: Any, refs: Sequence[str]) -> set[str]:
 
 
 def _list(cache: Any, value: str) -> bytes | None:
-    """The list of a folder; None if the cache lacks it or has it damaged."""
+    """The list of a folder; None if it is missing or damaged in the cache."""
     path = Path(cache.oid_to_path(value))
     data = path.read_bytes() if path.is_file() else b""
     return data if is_object(data, value) else None
 
 
 def _entries(data: bytes | None) -> list[tuple[str, str]]:
-    """Path and hash of each file of a folder, from its list."""
+    """The path and the hash of each file in the list of a folder."""
     listed = json.loads(data) if data is not None else []
     return [(str(each["relpath"]), str(each["md5"])) for each in listed]

@@ -1,8 +1,8 @@
-"""Sends, fetches and verifies folders in DVC's remotes, by their recorded hash.
+"""Sends, fetches and verifies folders in DVC's remotes. A folder is identified by its hash.
 
-A hash is DVC's hash of a folder, ``<md5>.dir``: it names an object that lists the folder's files
-with their hashes. Every object is looked for in the remote during the call, and every object that
-is sent or fetched is hashed: DVC verifies neither its cache nor a remote.
+DVC's hash of a folder, ``<md5>.dir``, names an object that lists the folder's files with their
+hashes. DVC verifies neither its cache nor a remote, so each call looks for every object in the
+remote, and hashes every object that it sends or fetches.
 """
 
 from __future__ import annotations
@@ -37,15 +37,14 @@ _MD5 = re.compile(r"[0-9a-f]{32}")
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """A folder in DVC, with facts about its files from the manifest."""
+    """A folder in DVC, and what the manifest says about its files."""
 
     name: str
     """The name in messages: ``mnist@1.0.0``."""
     value: str
     """DVC's hash of the folder."""
     sizes: Mapping[str, int | None]
-    """Size in bytes by path in the folder, None if unknown. Files that were added to the folder by
-    hand are not listed."""
+    """Size in bytes by path in the folder; None if unknown. Omits files that a user added."""
     copies: tuple[str, ...] = ()
     """Absolute paths of local folders that may contain its files."""
 
@@ -58,7 +57,7 @@ class ObjectFault(NamedTuple):
     path: str
     """Path in the folder; empty for the list of its files."""
     what: str
-    """What is wrong with the object in the remote, without the subject; empty if it is missing."""
+    """What is wrong with the object in the remote, as in "is damaged"; empty if it is missing."""
 
     def __str__(self) -> str:
         if not self.path:
@@ -75,10 +74,11 @@ class Sent:
     objects: int
     """Number of objects that were sent."""
     replaced: int
-    """Number of sent objects that replaced damaged ones."""
+    """Number of those that replaced damaged objects."""
     left: tuple[ObjectFault, ...]
-    """Objects that the remote lacks and this machine has no sound copy of; then objects that are
-    damaged in the remote and were not replaced."""
+    """First the objects that the remote lacks and for which this machine has no sound copy, then
+    the damaged objects in the remote that were not replaced.
+    """
     verified: Verified
 
 
@@ -91,7 +91,7 @@ class Fetched:
     objects: int = 0
     """Number of objects that came from the remote."""
     lost: tuple[ObjectFault, ...] = ()
-    """Files that neither this machine nor the remote has; an empty path stands for all files."""
+    """Files that neither this machine nor the remote has. An empty path means all files."""
 
 
 def remotes(root: str) -> list[str]:
@@ -109,9 +109,9 @@ def send(
     repair: bool = False,
     progress: Progress = SILENT,
 ) -> Sent:
-    """Send the objects of folders that a remote lacks. The remote is listed before and afterwards.
+    """Send the objects of folders that a remote lacks. Lists the remote before and afterwards.
 
-    A folder's list is sent after all its files: DVC takes the list as proof that they are there.
+    Sends a folder's list last, because DVC takes the list as proof that the files are there.
     """
     with locked(root), opened(root, "dvc push") as repo:
         there, name = remote_objects(repo, remote, "push")
@@ -145,7 +145,7 @@ def send(
 
 
 def _sources(objects: _Objects, oids: Sequence[str], progress: Progress) -> dict[str, str]:
-    """A local file with the bytes of each object that this machine has."""
+    """For each object that this machine has, the path of a local file with its bytes."""
     found = {}
     with working(progress, "hashing", len(oids), "objects"):
         for oid, path in zip(oids, in_threads(objects.source, oids), strict=True):
@@ -158,7 +158,7 @@ def _sources(objects: _Objects, oids: Sequence[str], progress: Progress) -> dict
 def _put(
     there: RemoteObjects, sources: Mapping[str, str], faults: Mapping[str, str], progress: Progress
 ) -> None:
-    """Send objects, verify that they arrived, and read back those that replaced damaged ones."""
+    """Send objects and verify that they arrived. Reads back those that replaced damaged ones."""
     if not sources:
         return
     with working(progress, "sending", len(sources), "objects"):
@@ -175,7 +175,7 @@ def _put(
         wrong = there.faults(sizes, content=replaced, progress=progress) if sizes else {}
         for oid, fault in wrong.items():
             raise FailureError(
-                f"the remote does not keep what was sent: its object `{oid}` "
+                f"the remote did not store what was sent: its object `{oid}` "
                 f"{fault or 'is missing'}"
             )
 
@@ -191,8 +191,8 @@ def fetch(
 ) -> Fetched:
     """Ensure that files of a folder are in the cache.
 
-    Missing files come from copies of the folder on this machine or from the remote. A caller holds
-    DVC's lock until it has used the files.
+    Missing files come from copies of the folder on this machine or from the remote. The caller must
+    hold DVC's lock until it has used the files.
     """
     with opened(root, "dvc fetch") as repo:
         objects = _Objects(repo, None)
@@ -226,8 +226,8 @@ def look_for(
     content: bool,
     progress: Progress = SILENT,
 ) -> dict[str, ObjectFault]:
-    """The first fault of each folder, by the hash of the folder. If a folder has no fault, the
-    remote has all its objects: each was looked for. Nothing is changed.
+    """The first fault of each folder, by the hash of the folder. Looks for each object, so if a
+    folder has no fault, the remote has all its objects. Changes nothing.
     """
     with opened(root, "dvc status --cloud") as repo:
         there, _ = remote_objects(repo, remote, "status")
@@ -246,19 +246,19 @@ def look_for(
 
 
 class _Objects:
-    """The objects of folders, the files that have these objects, and local copies of them."""
+    """The objects of folders, with the files that use them and their local copies."""
 
     def __init__(self, repo: Any, there: RemoteObjects | None) -> None:
         self._cache = repo.cache.local
         self.there = there
         self.lists: dict[str, dict[str, str]] = {}
-        """By hash of a folder, the object of each file, by the path of the file."""
+        """For each hash of a folder, the object of each file by path."""
         self.sizes: dict[str, int | None] = {}
         """Size in bytes by object; None if unknown."""
         self._uses: dict[str, list[tuple[Folder, str]]] = defaultdict(list)
 
     def add(self, folder: Folder, *, heal: bool) -> bool:
-        """Find the list of a folder; False if no place has it."""
+        """Find the list of a folder. Returns whether it was found."""
         value = folder.value
         data = self._list(folder, heal=heal)
         if data is None:
@@ -267,7 +267,7 @@ class _Objects:
         files = {str(each["relpath"]): str(each["md5"]) for each in listed}
         wrong = [path for path, oid in files.items() if not _MD5.fullmatch(oid)]
         if wrong:
-            raise FailureError(f"DVC's list of `{folder.name}` has no MD5 of `{wrong[0]}`")
+            raise FailureError(f"DVC's list of `{folder.name}` has no MD5 for `{wrong[0]}`")
         self.lists[value] = files
         self.sizes[value] = len(data)
         self._uses[value].append((folder, ""))
@@ -280,7 +280,7 @@ class _Objects:
     def places(
         self, folder: Folder, paths: Collection[str], without: Collection[str] = ()
     ) -> dict[str, str]:
-        """The paths in the cache of some files of a folder, except for the objects `without`."""
+        """The paths in the cache of files of a folder, except for the objects `without`."""
         return {
             path: self._cache.oid_to_path(oid)
             for path, oid in self.lists[folder.value].items()
@@ -290,7 +290,7 @@ class _Objects:
     def lacking(
         self, folder: Folder, paths: Collection[str], distrusted: Collection[str] = ()
     ) -> set[str]:
-        """The objects that the cache lacks even after copies on this machine were taken."""
+        """The objects that the cache still lacks after taking them from copies on this machine."""
         files = self.lists[folder.value].items()
         wanted = {oid for path, oid in files if path in paths}
         trusted = wanted - {oid for path, oid in files if path in distrusted}
@@ -298,30 +298,32 @@ class _Objects:
         return {oid for oid in wanted if not self.take_copy(oid)}
 
     def faults(self, oid: str, what: str) -> list[ObjectFault]:
-        """The fault of an object, once for each file with that object."""
+        """The fault of an object, once for each file that uses it."""
         return [ObjectFault(folder.name, path, what) for folder, path in self._uses[oid]]
 
     def cached(self, oid: str) -> bool:
-        """Whether the cache has an object of the right size."""
+        """Whether the cache has an object with the right size or, if it is unknown, the right
+        bytes.
+        """
         path, size = Path(self._cache.oid_to_path(oid)), self.sizes[oid]
         if size is None:
             return has_object(str(path), oid)
         return _may_be(path, size)
 
     def source(self, oid: str) -> str | None:
-        """A local file with exactly the bytes of an object; None without one."""
+        """The path of a local file with exactly the bytes of an object; None without one."""
         places = (self._cache.oid_to_path(oid), *self._copies(oid))
         return next((path for path in places if has_object(path, oid)), None)
 
     def take_copy(self, oid: str) -> bool:
-        """Put an object into the cache from a sound copy of the folder; False without one."""
+        """Put an object into the cache from a sound copy; False if this machine has none."""
         found = next((path for path in self._copies(oid) if has_object(path, oid)), None)
         if found is None:
             return False
         return self._keep(oid, lambda path: has_object(shutil.copyfile(found, path), oid))
 
     def take(self, oid: str) -> bool:
-        """Put an object into the cache from the remote; False if the remote has no sound one."""
+        """Put an object into the cache from the remote; False if it is missing or damaged there."""
         assert self.there is not None
         there = self.there
         return self._keep(oid, lambda temporary: there.get(oid, temporary))
@@ -347,7 +349,7 @@ class _Objects:
         return found
 
     def _keep(self, oid: str, fill: Callable[[str], bool]) -> bool:
-        """Put an object into the cache, in place of a damaged one."""
+        """Put an object into the cache. Replaces a damaged one."""
         target = Path(self._cache.oid_to_path(oid))
         self._cache.makedirs(str(target.parent))
         # Named like DVC's own temporary files.
@@ -363,7 +365,7 @@ class _Objects:
 
 
 def _list_of_copy(folder: Folder) -> bytes | None:
-    """The list of a folder, made from a copy that has all its files unchanged."""
+    """The list of a folder, computed from a local copy with all its files; None without one."""
     for copy in folder.copies:
         files = {path: Path(copy, path) for path in folder.sizes}
         if all(_may_be(files[path], size) for path, size in folder.sizes.items()):

@@ -25,9 +25,9 @@ def push_command(
 ) -> None:
     """Push the bytes of releases to a DVC remote.
 
-    REF is a release (mnist@1.0.0), or a dataset for all its releases. Without one, every release
-    in DVC is pushed. Objects that the remote has in the right size are not sent again. Missing
-    objects come from DVC's cache, data/ or versions/, and are hashed before they are sent.
+    REF is a release (mnist@1.0.0), or a dataset for all its releases. Without a REF, every release
+    in DVC is pushed. Objects that the remote already has with the right size are not sent again.
+    Missing objects are taken from DVC's cache, data/ or versions/, and hashed before they are sent.
     """
     from tfrecreg.builtin.dvc.transfer import push
     from tfrecreg.core.terminal.console import line
@@ -64,8 +64,8 @@ def pull_command(session: Session, references: tuple[str, ...], remote: str | No
     the release, whether it comes from DVC's cache or from the remote. Damaged
     objects in DVC's cache are fetched again.
 
-    Without a REF, fetches the latest release of each dataset, and each build that is missing in
-    data/ if DVC's pointer to it names a release.
+    Without a REF, fetches the latest release of each dataset. Also fetches builds that are missing
+    in data/ if DVC's pointers to them name releases.
     """
     from tfrecreg.builtin.dvc.transfer import pull, pull_needed
     from tfrecreg.core.terminal.console import line
@@ -93,11 +93,11 @@ def gc_command(session: Session, apply: bool, remote: str | None) -> None:
     """List or remove files that are no longer needed.
 
     Lists files left by killed commands, catalogs of shards that nothing needs, copies of releases
-    that the DVC remote also has, and builds in DVC's cache without a pointer or a release in any
-    branch or tag. Objects that tfrecreg did not create stay.
+    that the DVC remote also has, and builds in DVC's cache that are named neither by a pointer nor
+    by a release in any branch or tag. Objects that tfrecreg did not create are kept.
 
-    A copy of a release is removed only if the remote has all its objects, whose bytes --apply
-    verifies first.
+    A copy of a release is removed only if the remote has all its objects. --apply verifies their
+    bytes before it removes the copy.
     """
     from tfrecreg.builtin.dvc.garbage import gc
     from tfrecreg.core.terminal.console import PlainTable, line
@@ -113,14 +113,15 @@ def gc_command(session: Session, apply: bool, remote: str | None) -> None:
         table.add_row(each.kind, si_bytes(each.bytes), each.why, safe(each.path, limit=1000))
     session.out.print(table)
     size, things = si_bytes(sum(each.bytes for each in doomed)), count(len(doomed), "thing")
-    told = "removed" if apply else "nothing was removed yet; `tfrecreg gc --apply` removes"
+    told = "removed" if apply else "nothing was removed yet: `tfrecreg gc --apply` removes"
     session.out.print(line(f"{told} {things}, {size}"))
 
 
 @session_command("pipeline")
 @click.argument("names", nargs=-1, metavar="[NAME..]", shell_complete=complete.datasets)
 @options_of(
-    "upkeep:Keeping.pipeline", check={"help": "Write nothing; exit with 1 if `dvc.yaml` is stale."}
+    "upkeep:Keeping.pipeline",
+    check={"help": "Write nothing; exit with 1 if `dvc.yaml` is stale."},
 )
 def pipeline_command(session: Session, names: tuple[str, ...], check: bool, artifacts: bool) -> int:
     """Write or update the stages of datasets in dvc.yaml.
@@ -129,8 +130,8 @@ def pipeline_command(session: Session, names: tuple[str, ...], check: bool, arti
     configured datasets are written. Other stages are left unchanged. `dvc repro` runs the stages
     whose inputs changed.
 
-    Each dataset also has an artifact of its name. With it and the tags of `tfrecreg tag`, `dvc
-    artifacts get` fetches a release by its number in other repositories.
+    Each dataset also has an artifact with its name. With it and the tags of `tfrecreg tag`, `dvc
+    artifacts get` in other repositories can fetch a release by its number.
     """
     from tfrecreg.builtin.dvc.pipeline import pipeline
 

@@ -1,5 +1,5 @@
-"""Runs DVC in this process. Each DVC command would take seconds to start; importing DVC's API takes
-half a second once.
+"""Runs DVC in this process. Importing DVC's API takes half a second once, but each DVC command
+takes seconds to start.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ LOCK_NAME = "dvc.lock"
 _STATE = ".tfrecreg/dvc"
 _HARDLINK_LOCK = re.compile(rb"^\s*hardlink_lock\s*=\s*(true|1|yes|on)\s*$", re.I | re.M)
 _locked: ContextVar[frozenset[Path]] = ContextVar("locked", default=frozenset())
-"""DVC repositories whose lock the current context holds."""
+"""The DVC repositories whose lock the current context holds."""
 _one_at_a_time = threading.RLock()
-"""Guards :func:`_quiet`, whose changes affect the whole process."""
+"""Held during :func:`_quiet`, which changes settings of the whole process."""
 _LOGGERS = ("dvc", "dvc_data", "dvc_objects", "scmrepo")
 
 
@@ -61,13 +61,14 @@ class Kept(NamedTuple):
     value: str
     """DVC's hash of the folder (``….dir``)."""
     files: dict[str, str]
-    """Absolute path of the object in the cache, by path in the folder."""
+    """For each path in the folder, the absolute path of the object in the cache."""
 
 
 def initialised(root: str) -> bool:
     """Whether `root` is in a DVC repository. Does not import DVC.
 
-    A repository outside the git work tree of `root` does not count: git would not see its pointers.
+    A repository outside the git work tree of `root` is ignored, because git would not see its
+    pointers.
     """
     return _repository(root) is not None
 
@@ -86,10 +87,10 @@ def _repository(root: str) -> Path | None:
 
 @contextlib.contextmanager
 def locked(root: str, waiting: Callable[[], None] | None = None) -> Iterator[None]:
-    """Hold DVC's own lock, like its commands that add, check out or remove files.
+    """Hold DVC's own lock, as DVC's commands do that add, check out or remove files.
 
-    Does not import DVC: its lock is zc.lockfile's, flock(2) on ``.dvc/tmp/lock``, and our own locks
-    are of the same kind. The lock is reentrant. Outside a DVC repository there is no lock.
+    Does not import DVC: its lock is that of zc.lockfile, flock(2) on ``.dvc/tmp/lock``, and our own
+    locks work the same way. The lock is reentrant. Outside a DVC repository, nothing is locked.
     """
     folder = _repository(root)
     if folder is None or folder in _locked.get():
@@ -102,7 +103,7 @@ def locked(root: str, waiting: Callable[[], None] | None = None) -> Iterator[Non
             configs = (folder / ".dvc" / name for name in ("config", "config.local"))
             if any(_HARDLINK_LOCK.search(each.read_bytes()) for each in configs if each.is_file()):
                 raise UsageError(
-                    "DVC's `core.hardlink_lock` is set: tfrecreg shares DVC's lock only by flock(2)"
+                    "tfrecreg needs DVC's lock with flock(2), but `core.hardlink_lock` is set"
                 )
             stack.enter_context(exclusive(str(path), waiting))
         except OSError as error:
@@ -117,13 +118,13 @@ def locked(root: str, waiting: Callable[[], None] | None = None) -> Iterator[Non
 
 
 def pointer(folder: str) -> str:
-    """The pointer file in git of a folder that DVC tracks: ``data/mnist.dvc``."""
+    """The pointer file, kept in git, of a folder that DVC tracks: ``data/mnist.dvc``."""
     return f"{folder}.dvc"
 
 
 def initialise(root: str) -> None:
-    """Create a DVC repository in `root`: `dvc init`, with `--subdir` below a git work tree's root
-    and with `--no-scm` outside git.
+    """Create a DVC repository in `root`, as `dvc init` does, with `--subdir` if `root` is below the
+    root of a git work tree, and with `--no-scm` outside git.
     """
     tree = work_tree(root)
     where = Path(root).resolve()
@@ -135,11 +136,11 @@ def initialise(root: str) -> None:
 
 
 def keep(root: str, folder: str, adding: Callable[[], None] | None = None) -> Kept:
-    """Ensure that `folder` is in DVC's cache: as the output of a pipeline's stage, or by adding it,
-    as `dvc add` does.
+    """Ensure that DVC's cache has `folder`. If it is not the output of a pipeline's stage, it is
+    added, as `dvc add` does.
 
     DVC does not verify objects that are already in its cache. A caller that needs verified bytes
-    hashes them, and holds DVC's lock (:func:`locked`) from before this call until they are hashed.
+    must hash them, and hold DVC's lock (:func:`locked`) from before this call until then.
     """
     with locked(root), opened(root, f"dvc add {folder}") as repo:
         # DVC treats a path through a symbolic link as one outside its repository.
@@ -173,7 +174,7 @@ def _made_by_stage(repo: Any, where: Path, folder: str) -> str | None:
 
 
 def cached_files(root: str, value: str) -> dict[str, str]:
-    """The files of a folder in DVC's cache on this machine. Only reads."""
+    """The files of a folder that DVC's cache has on this machine. Changes nothing."""
     with opened(root, "dvc status") as repo:
         return _listed(repo, value)
 
@@ -189,7 +190,7 @@ def _listed(repo: Any, value: str) -> dict[str, str]:
 
 
 def tracked_hash(data: bytes, where: str, folder: str) -> str | None:
-    """DVC's hash of a folder, from one of its own files."""
+    """DVC's hash of a folder, read from one of DVC's files."""
     if not available():
         raise MissingExtraError("reading DVC's files", "dvc")
     from ruamel.yaml import YAML
@@ -222,7 +223,7 @@ def opened(root: str, command: str) -> Iterator[Any]:
 
 @contextlib.contextmanager
 def _quiet(root: str, command: str) -> Iterator[None]:
-    """DVC without its messages, its telemetry, and its world-writable folder of pickles."""
+    """Run DVC without its messages, its telemetry, and its world-writable folder of pickles."""
     if not available():
         raise MissingExtraError("tracking with DVC", "dvc")
     settings = {"DVC_NO_ANALYTICS": "1", "DVC_SITE_CACHE_DIR": str(_private_folder(root))}
@@ -261,10 +262,10 @@ def _quiet(root: str, command: str) -> Iterator[None]:
 
 
 def _private_folder(root: str) -> Path:
-    """A private folder for DVC's state, which holds pickles.
+    """A private folder for DVC's state, which contains pickles.
 
-    DVC itself creates `repo` in it writable for everybody (``mode=0o777`` under an umask of 0), and
-    does not change an existing one.
+    DVC would create its subfolder `repo` writable for everybody (``mode=0o777`` under an umask of
+    0), but does not change an existing one.
     """
     folder = Path(root).resolve() / _STATE
     try:

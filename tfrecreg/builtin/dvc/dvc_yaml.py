@@ -1,18 +1,17 @@
-"""The stages and the artifact of a dataset, in a `dvc.yaml` that may contain others' entries.
+"""Writes the stages and the artifact of a dataset to `dvc.yaml`, beside entries of others.
 
-`build` keeps its output (`persist`): otherwise DVC would remove the output before a build that
-could reuse it. `check` measures and `gate` decides: DVC discards the outputs of a failing stage, so
-a failing check would leave no report behind. Reports are small and kept in git (`cache: false`);
-the data and the page are kept by DVC. The page has its own stage: a clone that has not pulled the
-page would repeat the stage that makes it.
+`build` keeps its output (`persist`), because DVC would otherwise remove the output before a build
+that could reuse it. `check` writes the report and `gate` judges it, because DVC discards the
+outputs of a failing stage, and with them the report. Reports are small, so git keeps them (`cache:
+false`). DVC keeps the data and the page. The page has its own stage, because a clone that has not
+pulled the page would repeat the stage that makes it.
 
 The parameters of a stage are the keys of the configuration that change its result. DVC refuses
-missing keys, so only existing keys are named. The stage `gate` depends on
-whole files, and refuses if keys were added since: see `expect_pipeline`. DVC does not rerun a stage
-that lost a parameter, but compares its command, so a comment in the command also names the keys.
+missing keys, so only existing keys are named. The stage `gate` depends on whole files, and fails if
+keys were added later: see `expect_pipeline`. DVC does not rerun a stage that lost a parameter, but
+it reruns a stage if its command changes. So a comment in the command names the keys.
 
-The file is edited as DVC edits it, by the round trip of ruamel.yaml: comments stay, and lines get
-DVC's layout.
+The file is edited with ruamel.yaml, as DVC does: comments are kept, and lines get DVC's layout.
 """
 
 from __future__ import annotations
@@ -38,10 +37,10 @@ _DESCRIPTIVE = frozenset({"page", "owner", "license", "description", "citation"}
 _OF_BUILD = tuple(each.name for each in fields(DatasetConfig) if each.name not in _DESCRIPTIVE)
 _OF_CHECK = ("hosts",)
 _OF_GATE = ("validators", "limits", "expect")
-"""Keys of a gate that a check depends on; the other keys only affect the verdict."""
+"""Keys of a gate that affect a check. The other keys affect only the verdict."""
 
 MARK = "tfrecreg"
-"""The key in an entry's `meta` with the dataset's name: it marks the entries of tfrecreg."""
+"""The key in `meta` that marks the entries of tfrecreg. Its value is the dataset's name."""
 
 StageEntry = Mapping[str, Any]
 """A stage, or an artifact."""
@@ -52,7 +51,7 @@ def stages_of(
 ) -> dict[str, StageEntry]:
     """Stages by name, in order of execution.
 
-    A dataset without a source has no build stage: the files that it was adopted from may be gone.
+    A dataset without a source has no build stage, because the adopted files may be gone.
     """
     until = next_expiry(registry.config.waivers, name, today)
     dataset = registry.dataset(name)
@@ -101,7 +100,7 @@ def stages_of(
 
 
 def _raw_of(config: DatasetConfig) -> list[str]:
-    """The raw data; for a derived dataset, the builds or releases of its parents."""
+    """Paths of the raw data or, if the dataset is derived, of its parents' builds or releases."""
     inputs = config.options.get("inputs", ())
     if config.raw != "." or not inputs:
         return [config.raw or ""]
@@ -119,7 +118,7 @@ def _raw_of(config: DatasetConfig) -> list[str]:
 def _params(
     registry: Registry, name: str, keys: Iterable[str], of_gate: Iterable[str] = ()
 ) -> list[StageEntry]:
-    """The parameters of a stage: the existing keys, by file."""
+    """The parameters of a stage: the keys that exist, by file."""
     own = registry.dataset(name).config_file
     settings = read_toml(registry.storage.read(own), own)
     gates = read_toml(registry.storage.read(CONFIG_NAME), CONFIG_NAME).get("gates", {})
@@ -136,7 +135,7 @@ def _params(
 
 
 def artifact_of(registry: Registry, name: str) -> dict[str, StageEntry]:
-    """Artifacts by name. Other repositories find the dataset by its artifact and by GTO's tags.
+    """Artifacts by name. With them and GTO's tags, other repositories find the dataset.
 
     Empty for a name that GTO cannot tag.
     """
@@ -151,7 +150,7 @@ def artifact_of(registry: Registry, name: str) -> dict[str, StageEntry]:
 
 
 def _literal(text: str) -> str:
-    """The text, escaped so that DVC finds no variable in it."""
+    """The text, escaped so that DVC does not replace variables in it."""
     return text.replace("${", "\\${")
 
 
@@ -180,7 +179,7 @@ class Changes:
     added: tuple[str, ...] = ()
     updated: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
-    """Entries of datasets that are no longer configured."""
+    """Names of entries whose datasets are no longer configured."""
 
     def __bool__(self) -> bool:
         return bool(self.added or self.updated or self.removed)
@@ -189,9 +188,9 @@ class Changes:
 def edited(
     text: str, wanted: Mapping[str, StageEntry], *, prune: bool, section: Section = "stages"
 ) -> tuple[str, Changes]:
-    """The file's text with entries of a section added, updated and removed, and these changes.
+    """The text of the file after the entries of a section were updated, and what has changed.
 
-    An existing artifact under one of the names is kept if it has the expected path.
+    An artifact that someone else wrote under one of the names is kept if it has the right path.
     """
     data = _parsed(text)
     entries = data.get(section) or {}
@@ -211,7 +210,7 @@ def edited(
 
 
 def owners(text: str | None, section: Section) -> set[str]:
-    """The datasets that have entries of ours in a section."""
+    """The datasets for which tfrecreg wrote entries in a section."""
     entries = _parsed(text or "").get(section) or {}
     return {name for name in map(_owner, entries.values()) if name is not None}
 
@@ -232,7 +231,7 @@ def expect_params(text: str, wanted: Mapping[str, StageEntry]) -> None:
 def _to_write(
     section: Section, entries: Mapping[str, Any], wanted: Mapping[str, StageEntry]
 ) -> dict[str, StageEntry]:
-    """The wanted entries, except for artifacts that someone else wrote for the same path."""
+    """The wanted entries without artifacts that someone else wrote for the same path."""
     ours: dict[str, StageEntry] = {}
     for name, entry in wanted.items():
         there = entries.get(name)
@@ -254,14 +253,14 @@ def _artifact_path(artifact: Any) -> str:
 
 
 def _owner(entry: Any) -> str | None:
-    """The dataset of one of our entries; None for a foreign entry."""
+    """The dataset of an entry that tfrecreg wrote; None if someone else wrote it."""
     meta = entry.get("meta") if isinstance(entry, Mapping) else None
     name = meta.get(MARK) if isinstance(meta, Mapping) else None
     return name if isinstance(name, str) else None
 
 
 def _parsed(text: str) -> Any:
-    """The file as data with comments."""
+    """The parsed file, with its comments."""
     yaml = _yaml()
     from ruamel.yaml.error import YAMLError
 

@@ -1,4 +1,4 @@
-"""Garbage collection: unreferenced files, and copies of data that are safe elsewhere."""
+"""Removes unreferenced files, and copies of data that the DVC remote also has."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _Kind = Literal["stage", "temporary", "version", "index", "dvc", "catalog"]
 
 _WRITING = "a killed command was writing it"
 _TREES = (layout.BUILDS, layout.DATASETS, layout.RELEASES, layout.VERSIONS, layout.REPORTS)
-"""Folders in which commands write temporary files next to those that they replace."""
+"""Folders in which commands write temporary files beside the files that these replace."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Unneeded:
     bytes: int
     why: str
     verified: int = 0
-    """Number of objects that were verified in the remote before a copy counts as unneeded."""
+    """For a copy of a release, the number of its objects that were found in the remote."""
 
 
 def gc(
@@ -50,7 +50,7 @@ def gc(
     remote: str | None = None,
     progress: Progress = SILENT,
 ) -> list[Unneeded]:
-    """Find removable files, and remove them on request.
+    """Find files that are no longer needed, and remove them if `apply` is set.
 
     - `stage`: files left by killed commands
     - `temporary`: files that a killed command was writing, also in DVC's cache
@@ -62,8 +62,8 @@ def gc(
       branch, tag or stash, by a pointer, a pipeline, or a link in a build. Other objects are left
       alone, and so is a cache outside the repository, which other repositories may use.
 
-    It holds the locks of all datasets and of DVC from the search to the removal, so no
-    other command of this registry is in the middle of a change.
+    It holds the locks of all datasets and of DVC from the search to the removal, so that no other
+    command changes this registry in between.
     """
     with removal(registry, progress) as change:
         manifests = list(_manifests(registry))
@@ -93,7 +93,7 @@ def _removed(change: Removal, doomed: Unneeded) -> bool:
 
 
 def _manifests(registry: Registry) -> Iterator[Manifest]:
-    """Manifests of all builds and releases here, and of every release in any ref."""
+    """The manifests of all builds and releases here, and of all releases in any git ref."""
     for dataset in registry.datasets():
         build = dataset.build_manifest()
         if build is not None:
@@ -105,12 +105,12 @@ def _manifests(registry: Registry) -> Iterator[Manifest]:
         try:
             yield parse_manifest(data, f"{layout.RELEASES}/…/{MANIFEST_NAME} in git")
         except (ManifestError, NewerFormatError) as error:
-            error.hint = "gc removes nothing while references cannot be determined"
+            error.hint = "gc removes nothing as long as it cannot read all manifests"
             raise
 
 
 def _left_behind(registry: Registry) -> Iterator[Unneeded]:
-    """All staged or half-written files: no command is running."""
+    """All staged or partly written files. They are leftovers, because no command is running."""
     storage = registry.storage
     for entry in storage.list(layout.STAGE, recursive=False):
         size = entry.size if entry.kind == "file" else _size(storage, entry.path)
@@ -132,7 +132,7 @@ def _size(storage: Readable, path: str) -> int:
 def _versions(
     registry: Registry, remote: str | None, *, content: bool, progress: Progress
 ) -> Iterator[Unneeded]:
-    """Copies of releases that the DVC remote also has: every object is looked for."""
+    """Copies of releases that the DVC remote also has. Looks for every object there."""
     root = registry.storage.root
     copies: dict[str, cloud.Folder] = {}
     for entry in registry.storage.list(layout.VERSIONS):
@@ -155,7 +155,7 @@ def _versions(
             yield Unneeded("version", path, size, "the DVC remote has it", len(folder.sizes) + 1)
         elif fault.what:
             progress.note(
-                f"`{path}` is kept: `{safe(fault.path)}` is damaged in the remote; "
+                f"`{path}` is kept: `{safe(fault.path)}` is damaged in the remote: "
                 f"`tfrecreg push --repair {folder.name}` replaces it"
             )
 
@@ -175,14 +175,14 @@ def _unnamed(registry: Registry, manifests: list[Manifest]) -> Iterator[Unneeded
 def _in_cache(
     registry: Registry, manifests: list[Manifest], progress: Progress
 ) -> tuple[list[cache.UnusedFile], list[cache.UnusedFile]]:
-    """Files that killed commands left in DVC's cache, and objects that nothing here refers to."""
+    """Files that killed commands left in DVC's cache, and objects that nothing references."""
     root = registry.storage.root
     if not dvc.usable(root):
         return [], []
     if outside := cache.shared_folder(root):
         progress.note(
-            f"nothing is removed from DVC's cache `{safe(outside, limit=1000)}`: it is outside of "
-            "this repository, and others may share it"
+            f"nothing is removed from DVC's cache `{safe(outside, limit=1000)}`, as it is outside "
+            "this repository and others may use it"
         )
         return [], []
     kept = {each.release.dvc for each in manifests if each.release and each.release.dvc}

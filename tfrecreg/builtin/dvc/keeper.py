@@ -1,4 +1,4 @@
-"""DVC as the keeper of releases: see :class:`tfrecreg.core.registry.keeper.Tracker`."""
+"""Keeps releases with DVC: see :class:`tfrecreg.core.registry.keeper.Tracker`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from tfrecreg.core.values.text import safe
 
 
 class _Dvc:
-    """Keeps releases with DVC, by DVC's own files and its Python API."""
+    """Keeps releases with DVC, through DVC's files and its Python API."""
 
     files: tuple[str, ...] = (".dvc/config", ".dvc/.gitignore", ".dvcignore")
     locked = staticmethod(dvc.locked)
@@ -48,7 +48,7 @@ class _Dvc:
         value = _cached_hash(change, folder, build) or _cached_hash(change, folder, build)
         if value is None:
             raise FailureError(
-                f"DVC's cache does not keep the bytes of `{folder}`: another process writes there"
+                f"`{folder}` differs from its copy in DVC's cache: another process changes one"
             )
         return value
 
@@ -91,7 +91,7 @@ class _Dvc:
         message = f"it is missing: it should name {what}"
         if found is not None:
             other = f"`{safe(found)}`" if found else "no hash"
-            message = f"it should name {what}, it names {other}"
+            message = f"it should name {what}, but names {other}"
         return Issue(
             code=REG011,
             versions=frozenset(link.version for link in same),
@@ -129,7 +129,7 @@ class _Dvc:
             ):
                 obtain(dataset, manifest, paths, stage, None, progress, required=False)
         except (FailureError, RefusedError) as error:
-            progress.note(f"no copy comes from DVC: {error.message}")
+            progress.note(f"cannot take a copy from DVC: {error.message}")
         found = []
         for path in paths:
             if stage.stat(path) is None:
@@ -147,10 +147,10 @@ class _Dvc:
 
 
 def _cached_hash(change: Transaction, folder: str, build: Manifest) -> str | None:
-    """DVC's hash of a folder that its cache has byte for byte; None if it must be added again.
+    """DVC's hash of a folder, if its cache has the right bytes; None if it must be added again.
 
-    DVC assumes that the bytes of an object match its name. A file that changes between hashing
-    and copying, or a decaying disk, breaks this. Such an object is removed, so that DVC does not
+    DVC assumes that the bytes of an object match its name. This is false if a file changed between
+    hashing and copying, or if the disk is failing. Such an object is removed, so that DVC does not
     trust it the next time.
     """
     from tfrecreg.builtin.dvc import cache
@@ -171,7 +171,7 @@ def _cached_hash(change: Transaction, folder: str, build: Manifest) -> str | Non
         expect_intact(
             build,
             place,
-            what=f"nothing was released: the bytes that DVC keeps of `{dataset}`",
+            what=f"nothing was released: the bytes of `{dataset}` in DVC's cache",
             hint=repair_hint(dataset.name),
             progress=progress,
         )
@@ -182,7 +182,7 @@ def _cached_hash(change: Transaction, folder: str, build: Manifest) -> str | Non
         for path in (*build.entries, MANIFEST_NAME):
             if path not in kept.files and storage.stat(f"{folder}/{path}") is not None:
                 raise FailureError(
-                    f"DVC did not keep `{folder}/{path}`, and gave no reason"
+                    f"DVC did not add `{folder}/{path}` to its cache, and gave no reason"
                 ) from None
         raise
     return kept.value

@@ -1,4 +1,4 @@
-"""The operation `pipeline`: writing `dvc.yaml`, and the files that its stages need."""
+"""The operation `pipeline`: writes `dvc.yaml` and the files that its stages need."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ from tfrecreg.core.values.errors import MissingExtraError, UsageError
 from tfrecreg.core.values.text import ShortRepr, json_data
 
 _KEEP = ".gitkeep"
-"""Name of the file that keeps empty folders in git, such as the folders of releases and reports."""
+"""Name of the file that makes git keep empty folders, such as those of releases and reports."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class PipelineResult(ShortRepr):
-    """Changes to `dvc.yaml`, applied unless this was only a check."""
+    """The changes to `dvc.yaml`. They were applied, unless this was only a check."""
 
     datasets: tuple[str, ...]
     tracked: tuple[str, ...]
@@ -44,11 +44,11 @@ class PipelineResult(ShortRepr):
     stages: Changes
     artifacts: Changes
     made: tuple[str, ...]
-    """Files that stages depend on and that were missing."""
+    """Files that stages need and that were missing."""
     is_dvc: bool
     """Whether the registry is in a DVC repository."""
     commands: tuple[str, ...]
-    """Git commands to run next; empty outside git, and if nothing was done."""
+    """The git commands to run next; empty outside git or if nothing was written."""
 
     @property
     def current(self) -> bool:
@@ -75,9 +75,7 @@ def pipeline(
     only_artifacts: bool = False,
     today: datetime.date | None = None,
 ) -> PipelineResult:
-    """Write the stages of datasets and their artifacts into `dvc.yaml`, or only see if they are
-    up to date.
-    """
+    """Write the stages and artifacts of datasets to `dvc.yaml`, or (`look`) only report changes."""
     chosen = _chosen(registry, names)
     storage = registry.storage
     there = storage.stat(PIPELINE_NAME) is not None
@@ -128,7 +126,7 @@ def pipeline(
 
 
 def expect_pipeline(registry: Registry, name: str) -> None:
-    """Refuse a `dvc.yaml` whose stages for a dataset do not name all settings they depend on."""
+    """Refuse a `dvc.yaml` if its stages for a dataset do not name all settings they depend on."""
     storage = registry.storage
     if name not in registry.config.datasets or storage.stat(PIPELINE_NAME) is None:
         return
@@ -170,11 +168,11 @@ def _expect_local(registry: Registry, name: str) -> None:
 
 
 def _expect_no_pointer(registry: Registry, name: str) -> None:
-    """Raise a UsageError if a file of DVC tracks an output of a stage."""
+    """Raise a UsageError if a pointer file of DVC already tracks the output of a stage."""
     pointer = _pointer(registry, name)
     if pointer is not None:
         raise UsageError(
-            f"DVC already tracks `{layout.build_folder(name)}` by `{pointer}`, and the stage "
+            f"DVC already tracks `{layout.build_folder(name)}` with `{pointer}`, but the stage "
             f"`build-{name}` would write it",
             hint=f"dvc remove {pointer}, which keeps the data, then tfrecreg pipeline {name}; "
             f"for its artifact alone: tfrecreg pipeline {name} --artifacts",
@@ -182,7 +180,7 @@ def _expect_no_pointer(registry: Registry, name: str) -> None:
 
 
 def _pointer(registry: Registry, name: str) -> str | None:
-    """The file with which DVC tracks an output of a stage; None without one."""
+    """The pointer file with which DVC tracks the output of a stage; None without one."""
     pointer = dvc.pointer(layout.build_folder(name))
     config = registry.dataset(name).config
     is_made = config.source is not None and config.raw is not None
@@ -190,7 +188,7 @@ def _pointer(registry: Registry, name: str) -> str | None:
 
 
 def _missing(registry: Registry, name: str) -> dict[str, bytes]:
-    """Missing files that stages depend on: git does not keep empty folders."""
+    """Missing files that stages need, such as files that make git keep empty folders."""
     found: dict[str, bytes] = {}
     for folder in (f"{layout.RELEASES}/{name}", layout.reports_folder(name)):
         if registry.storage.stat(folder) is None:
@@ -200,7 +198,7 @@ def _missing(registry: Registry, name: str) -> dict[str, bytes]:
         config = registry.dataset(name).config
         if config.source is None or config.raw is None:
             raise UsageError(
-                f"`{name}` has neither a schema `{schema}` nor a source with one",
+                f"`{name}` has no schema `{schema}`, and no source that provides one",
                 hint=schema_hint(registry.dataset(name)),
             )
         known = plugins_of(registry.config)

@@ -1,4 +1,4 @@
-"""The bytes of releases, fetched to this machine and sent to a DVC remote."""
+"""Fetches the bytes of releases to this machine, and sends them to a DVC remote."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _release(registry: Registry, reference: str) -> Release:
 
 
 def dvc_folder(dataset: Dataset, manifest: Manifest) -> Folder:
-    """The folder of a release as DVC keeps it."""
+    """The folder that DVC keeps for a release."""
     release = manifest.release
     assert release is not None
     name = f"{dataset}@{release.version}"
@@ -67,13 +67,13 @@ class PushResult(ShortRepr):
     """Result of a push."""
 
     releases: tuple[str, ...]
-    """The releases, such as ``mnist@1.0.0``, in order. The remote has all their objects."""
+    """The releases, such as ``mnist@1.0.0``, in order. The remote has all their objects now."""
     objects: int
-    """Number of DVC objects sent; objects that the remote already had are not counted."""
+    """Number of DVC objects that were sent, without those that the remote already had."""
     replaced: int = 0
-    """Number of the sent objects that replaced damaged ones."""
+    """Number of sent objects that replaced damaged ones."""
     verified: Verified = field(default_factory=Verified)
-    """The objects that were verified in the remote."""
+    """How many objects were verified in the remote."""
 
 
 def push(
@@ -87,8 +87,8 @@ def push(
 ) -> PushResult:
     """Send releases to a remote.
 
-    Each object is looked for in the remote, and its size compared. Missing objects come from DVC's
-    cache, `data/` or `versions/`, and are hashed before they are sent.
+    Looks for each object in the remote and compares its size. Missing objects are taken from DVC's
+    cache, `data/` or `versions/`, and hashed before they are sent.
     """
     found = {each.name: each for each in _releases(registry, names)}
     folders = [dvc_folder(each.dataset, each.manifest) for each in found.values()]
@@ -115,14 +115,14 @@ def _incomplete(sent: cloud.Sent, *, repair: bool) -> TfrecregError:
     if not first.what:
         lacks = f"the remote `{sent.remote}` lacks {first}{more}"
         return _lost(first, f"{lacks}, and this machine has no sound copy, so {others}")
-    message = f"the remote `{sent.remote}` has {first} damaged: it {first.what}{more}; {others}"
+    message = f"the remote `{sent.remote}` has {first} damaged{more}: it {first.what}; {others}"
     if not repair:
         return RefusedError(message, hint=f"tfrecreg push --repair {first.name}")
     return _lost(first, f"{message}, and this machine has no sound copy to replace it")
 
 
 def _lost(fault: cloud.ObjectFault, message: str) -> TfrecregError:
-    """The error for an object that is sound neither on this machine nor in the remote."""
+    """The error for an object of which neither this machine nor the remote has a sound copy."""
     kind, command = (RefusedError, "push --repair") if fault.what else (FailureError, "push")
     hint = (
         f"`{repair_hint(fault.name)}` rebuilds it here; or on a machine that has it: "
@@ -157,7 +157,7 @@ def _all_of(dataset: Dataset) -> list[Release]:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class PullResult(ShortRepr):
-    """The place of a release's bytes after a pull."""
+    """Where the bytes of a release are after a pull."""
 
     name: str
     """``mnist@1.0.0``."""
@@ -177,8 +177,8 @@ def pull(
 ) -> PullResult:
     """Fetch the bytes of a release to this machine.
 
-    They are taken from DVC's cache, and fetched into it if they are missing or damaged. DVC does
-    not verify its cache, so each file is hashed during the copy.
+    They are copied from DVC's cache, and fetched into it first if they are missing or damaged. DVC
+    does not verify its cache, so each file is hashed while it is copied.
     """
     named = parse_reference(reference)
     if named.selector is None:
@@ -199,8 +199,8 @@ def pull(
 def pull_needed(
     registry: Registry, *, remote: str | None = None, progress: Progress = SILENT
 ) -> list[PullResult]:
-    """Fetch the data that the working tree needs: builds that are not on this machine, and each
-    dataset's newest release that is not yanked.
+    """Fetch the data that the working tree needs: builds that are missing on this machine, and for
+    each dataset the newest release that is not yanked.
 
     A build is fetched into `data/` if DVC's pointer to it, or `dvc.lock`, names a release.
     """
@@ -218,7 +218,7 @@ def pull_needed(
 
 
 def _missing_build(dataset: Dataset) -> Release | None:
-    """The release that DVC's pointer or lock file records for a build whose folder is missing."""
+    """For a build without a folder, the release that DVC's pointer or lock file names for it."""
     storage, folder = dataset.registry.storage, layout.build_folder(dataset.name)
     if storage.stat(folder) is not None:
         return None
@@ -253,7 +253,7 @@ def _pull(release: Release, target: str, remote: str | None, progress: Progress)
 
 
 def _is_here(release: Release, folder: str, progress: Progress) -> bool:
-    """Whether a folder has all of a release, unchanged."""
+    """Whether a folder has all files of a release, unchanged."""
     if release.folder != folder or not release.proven:
         return False
     with working(progress, f"verifying {release.name}", 0):
@@ -266,7 +266,7 @@ def _is_here(release: Release, folder: str, progress: Progress) -> bool:
 def _take_from_dvc(
     release: Release, staged: Storage, remote: str | None, progress: Progress
 ) -> int:
-    """Copy a release from DVC's cache or remote; returns the number of objects from the remote."""
+    """Copy a release from DVC's cache or remote. Returns how many objects came from the remote."""
     root, name, files = release.registry.storage.root, release.name, release.manifest.entries
     # From the fetch to the copy: the objects must stay in DVC's cache.
     with dvc.locked(root, partial(progress.note, "waiting for DVC")):
@@ -281,7 +281,7 @@ def _take_from_dvc(
         raise _lost(first, f"{fault}{more}, and this machine has no sound copy")
     for path in files:
         if staged.stat(path) is None:
-            raise RefusedError(f"the folder that DVC keeps of `{name}` has no `{path}`")
+            raise RefusedError(f"DVC's folder for `{name}` has no `{path}`")
     return fetched.objects
 
 
@@ -297,9 +297,8 @@ def obtain(
 ) -> cloud.Fetched:
     """Copy files of a release from DVC, and hash them.
 
-    DVC's cache gets missing files from other copies on this machine and from the remote.
-    A cached object with the wrong bytes is fetched again. A caller holds
-    DVC's lock.
+    DVC's cache gets missing files from other copies on this machine and from the remote. A cached
+    object with the wrong bytes is fetched again. The caller must hold DVC's lock.
     """
     root, folder = dataset.registry.storage.root, dvc_folder(dataset, manifest)
     found = cloud.fetch(root, folder, remote, paths, required=required)
@@ -308,7 +307,7 @@ def obtain(
         again = cloud.fetch(root, folder, remote, wrong, distrusted=wrong, required=required)
         for path in _copy_all(manifest, again, staged, progress):
             raise RefusedError(
-                f"`{path}` of `{folder.name}` differs from the release, and so does DVC's copy"
+                f"DVC's copies of `{path}` all differ from the release `{folder.name}`"
             )
         found.objects += again.objects
         found.lost += again.lost
@@ -318,7 +317,7 @@ def obtain(
 def _copy_all(
     manifest: Manifest, found: cloud.Fetched, staged: Storage, progress: Progress
 ) -> list[str]:
-    """Copy objects from the cache; return the paths whose bytes do not match the release."""
+    """Copy objects from the cache. Returns the paths whose bytes do not match the release."""
     expected = manifest.entries
     wrong = []
     for path, cached in found.files.items():

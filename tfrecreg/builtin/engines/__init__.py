@@ -1,4 +1,4 @@
-"""Engines that run tasks on the workers of other libraries, imported when an engine connects."""
+"""Engines that run tasks with other libraries, which are imported when an engine connects."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from tfrecreg.api import EngineRecord, hookimpl
 def tfrecreg_engines() -> Iterator[EngineRecord]:
     """Yield every bundled engine except `local`, which needs no plugin."""
     for name, library, summary in (
-        ("dask", "distributed", "a Dask cluster, or one of this machine"),
-        ("beam", "apache_beam", "a Beam runner: of this process, Flink or Spark"),
-        ("ray", "ray", "a Ray cluster, or one of this machine"),
+        ("dask", "distributed", "a Dask cluster, at an address or on this machine"),
+        ("beam", "apache_beam", "a Beam runner: Flink, Spark or one in this process"),
+        ("ray", "ray", "a Ray cluster, at an address or on this machine"),
     ):
         load = partial(_load, name, library)
         yield EngineRecord(name=name, summary=summary, load=load, extra=name)

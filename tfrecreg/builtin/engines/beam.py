@@ -1,7 +1,7 @@
-"""The engine on a Beam runner: ``Create | Reshuffle | Map``, one pipeline per batch of tasks.
+"""Runs tasks on a Beam runner, with a pipeline ``Create | Reshuffle | Map`` per batch of tasks.
 
-Neither a sink nor a GroupByKey of records is used. Tasks and outcomes are files in a folder that
-the command and the workers share: the elements of a pipeline are only the tasks' numbers.
+It uses neither sinks nor a GroupByKey of records. Tasks and outcomes are files in a folder that the
+command and the workers share, so the elements of a pipeline are only the numbers of tasks.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tfrecreg.api import ExecutorEngine, FailureError, UsageError, did_you_mean,
 from tfrecreg.core.workers.pool import interrupts_held
 
 _BATCH = 256
-"""Tasks per pipeline: starting a pipeline takes seconds, and waiting tasks are on disk."""
+"""Tasks per pipeline. Starting a pipeline takes seconds, and waiting tasks take disk space."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,28 +34,27 @@ class BeamOptions:
     """The options of ``--engine beam`` that are not Beam's own."""
 
     runner: str | None = None
-    """Name of a Beam runner, such as `FlinkRunner`; none for the one of this process."""
+    """Name of a Beam runner, such as `FlinkRunner`. Default: the runner in this process."""
     folder: str | None = None
-    """Folder that this machine and the workers share, for tasks and their outcomes; none for
-    `TMPDIR`."""
+    """Folder that this machine and the workers share, for tasks and outcomes. Default: `TMPDIR`."""
     batch: int | None = None
-    """Tasks of one pipeline; none for 256."""
+    """Number of tasks per pipeline. Default: 256."""
 
     def __post_init__(self) -> None:
         if self.batch is not None and self.batch < 1:
             raise ValueError(f"`batch` should be at least 1, found {self.batch}")
         if self.runner is not None and self.folder is None:
             raise ValueError(
-                "`runner` needs `folder`, a folder that this machine and the workers share"
+                "`runner` needs `folder`: a folder that this machine and the workers share"
             )
         if self.folder is not None and not os.access(self.folder, os.W_OK | os.X_OK):
-            raise ValueError(f"`folder` should be a folder to write to, found {self.folder}")
+            raise ValueError(f"`folder` should be a writable folder, found {self.folder}")
 
 
 class BeamEngine(ExecutorEngine):
     """Runs tasks in pipelines of a Beam runner.
 
-    Closing waits for tasks that run in this process, because a pipeline cannot stop them.
+    Closing it waits for tasks that run in this process, because a pipeline cannot stop them.
     """
 
     Options = BeamOptions
@@ -111,7 +110,7 @@ class BeamEngine(ExecutorEngine):
 
 
 class _Pipelines(Executor):
-    """Runs pipelines on the waiting tasks, one after the other, in a thread, because some
+    """Runs one pipeline after the other on the waiting tasks. Each runs in a thread, because some
     runners block until the end. Futures get their results in :meth:`advance`.
     """
 
@@ -119,7 +118,7 @@ class _Pipelines(Executor):
         self._folder, self._runner, self._settings = folder, runner, settings
         self._numbers = count()
         self._futures: dict[int, Future[Any]] = {}
-        """Futures of tasks without an outcome, by number."""
+        """The futures of tasks that have no outcome yet, by number."""
         self._sent: set[int] = set()
         """Numbers of the tasks of the running or most recent pipeline."""
         self._thread: Thread | None = None
@@ -134,7 +133,7 @@ class _Pipelines(Executor):
         return self._futures[number]
 
     def advance(self) -> None:
-        """Take the available outcomes, and start the next pipeline when one has ended."""
+        """Collect the available outcomes, and start the next pipeline if the last one has ended."""
         is_running = self._thread is not None and self._thread.is_alive()  # read before outcomes
         for outcome in self._folder.glob("*.outcome"):
             (self._folder / f"{outcome.stem}.work").unlink(missing_ok=True)
@@ -148,8 +147,8 @@ class _Pipelines(Executor):
             raise self._error
         if self._sent & self._futures.keys():
             raise FailureError(
-                f"a Beam pipeline ended and left no outcome in `{safe(str(self._folder))}`",
-                hint="`--engine-option folder=DIR` names a folder that the workers share",
+                f"a Beam pipeline ended without all outcomes in `{safe(str(self._folder))}`",
+                hint="name a folder that the workers share: `--engine-option folder=DIR`",
             )
         self._sent = set(self._futures)
         self._thread = Thread(target=self._run, args=(sorted(self._sent),), daemon=True)
@@ -168,7 +167,7 @@ class _Pipelines(Executor):
             self._error = error
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = True) -> None:
-        """Cancel the pipeline, and wait until its tasks have ended; more tasks may be submitted."""
+        """Cancel the pipeline and wait until its tasks have ended. Then it accepts new tasks."""
         del wait, cancel_futures
         for work in self._folder.glob("*.work"):
             work.unlink()  # workers do not begin missing tasks
@@ -181,7 +180,7 @@ class _Pipelines(Executor):
 
 
 def perform_file(folder: str, number: int) -> None:
-    """In a worker: run the task with that number, unless it was cancelled or is done."""
+    """Run the task with that number in a worker, unless it was cancelled or is done."""
     place = Path(folder)
     with suppress(FileNotFoundError):  # it was cancelled, or the command has ended
         work = pickle.loads((place / f"{number}.work").read_bytes())

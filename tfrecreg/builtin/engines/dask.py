@@ -1,4 +1,4 @@
-"""The engine on a Dask cluster: one at an address, or one on this machine for this command."""
+"""Runs tasks on a Dask cluster: one at an address, or one that it starts on this machine."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class DaskOptions:
     """The options of ``--engine dask``."""
 
     address: str | None = None
-    """Address of a scheduler, such as `tcp://host:8786`; none for a cluster on this machine."""
+    """Address of a scheduler, such as `tcp://host:8786`. Default: a cluster on this machine."""
     timeout: float = 30.0
-    """Seconds to wait for the scheduler, and for a worker while there are none."""
+    """Seconds to wait for the scheduler, and for a worker if there are none."""
 
     def __post_init__(self) -> None:
         if self.timeout <= 0:
@@ -36,8 +36,8 @@ class DaskOptions:
 class DaskEngine(ExecutorEngine):
     """Runs tasks on the workers of a Dask scheduler.
 
-    Dask repeats the tasks of a dead worker on other workers, up to its setting
-    `distributed.scheduler.allowed-failures` per task.
+    If a worker dies, Dask repeats its tasks on other workers, up to
+    `distributed.scheduler.allowed-failures` times per task.
     """
 
     Options = DaskOptions
@@ -89,7 +89,7 @@ class DaskEngine(ExecutorEngine):
         return len(self._client.nthreads())
 
     def watch(self) -> None:
-        """A task whose workers all died waits for new ones."""
+        """Wait for new workers if all have died."""
         if not self.workers():
             self._await_worker()
 

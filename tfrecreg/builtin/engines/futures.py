@@ -1,4 +1,4 @@
-"""The engine on any executor of `concurrent.futures`: mpi4py, loky, parsl, process pools."""
+"""Runs tasks on any executor of `concurrent.futures`: mpi4py, loky, parsl, process pools."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WORDS = {"true": True, "false": False, "none": None}
 class FuturesEngine(ExecutorEngine):
     """Runs tasks on the executor that a function returns.
 
-    Closing waits for running tasks: an executor cannot stop them.
+    Closing the engine waits for running tasks, because an executor cannot stop them.
     """
 
     takes_any_option = True
@@ -34,7 +34,7 @@ class FuturesEngine(ExecutorEngine):
         except Exception as error:
             raise UsageError(
                 f"the engine `{self.request.name}` has no executor: {one_line(error)}",
-                hint="`futures:MODULE:CALLABLE` names a function that returns one",
+                hint="in `futures:MODULE:CALLABLE`, CALLABLE has to return an executor",
             ) from error
         finally:
             sys.path.remove(here)

@@ -1,4 +1,4 @@
-"""The engine on a Ray cluster: one at an address, or one on this machine for this command."""
+"""Runs tasks on a Ray cluster: one at an address, or one that it starts on this machine."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class RayOptions:
     """The options of ``--engine ray``."""
 
     address: str | None = None
-    """Address of a cluster, such as `ray://host:10001` or `auto`; none for this machine."""
+    """Address of a cluster, such as `ray://host:10001` or `auto`. Default: this machine."""
     retries: int = 3
-    """How often a task is repeated if its worker dies."""
+    """Maximum number of times that a task is repeated if its worker dies."""
     timeout: float = 30.0
-    """Seconds to wait for the address."""
+    """Seconds to wait for a connection to the address."""
 
     def __post_init__(self) -> None:
         if self.timeout <= 0:
@@ -34,7 +34,7 @@ class RayOptions:
 class RayEngine(ExecutorEngine):
     """Runs tasks on the workers of Ray.
 
-    A Ray that the program has already started is used and left running.
+    If the program has already started Ray, it is used and left running.
     """
 
     Options = RayOptions
@@ -68,7 +68,7 @@ class RayEngine(ExecutorEngine):
 
 
 class _RayExecutor(Executor):
-    """Adapts Ray, which returns futures but has no executor."""
+    """An executor for Ray, which returns futures but has no executor itself."""
 
     def __init__(self, ray: Any, retries: int) -> None:
         self._ray, self._call = ray, ray.remote(max_retries=retries)(_call)

@@ -28,12 +28,12 @@ _EXPORTERS = (
     (
         "files",
         f"{_HERE}.files:FilesExporter",
-        "all files as they are, to a folder or a URL, where every command reads them",
+        "all files unchanged, to a folder or URL that every command can read",
     ),
     (
         "index",
         f"{_HERE}.files:IndexExporter",
-        "the shards, each with an index, for readers such as DALI's",
+        "the shards, each with an index, for readers such as that of DALI",
     ),
     ("jsonl", f"{_HERE}.records:JsonLinesExporter", "JSON Lines, one record per line"),
     ("parquet", f"{_HERE}.parquet:ParquetExporter", "Parquet files, for pandas, Spark and others"),
@@ -54,7 +54,7 @@ _EXTRAS = {"arrayrecord": "arrayrecord", "parquet": "parquet", "tfx": "tfdv"}
 
 @hookimpl
 def tfrecreg_exporters() -> Iterator[ExporterRecord]:
-    """Yield every bundled exporter; its module loads on first use."""
+    """Yield every bundled exporter. Its module is imported on first use."""
     for name, place, summary in _EXPORTERS:
         load, extra = partial(_load, name, place), _EXTRAS.get(name)
         yield ExporterRecord(name=name, summary=summary, load=load, extra=extra)

@@ -1,10 +1,10 @@
-"""The columns that a schema gives, and features as Arrow arrays.
+"""Derives columns from a schema, and converts features to Arrow arrays and back.
 
-A column holds a feature exactly, or not at all: `null` is an absent feature, and an empty list a
-feature without values. :meth:`FeatureColumn.holds` decides which features it holds.
+A column stores a feature without loss, or not at all: `null` means that the feature is absent, and
+an empty list that it has no values. :meth:`FeatureColumn.holds` says which it can store.
 
-Hugging Face's Datasets finds the columns of images, class names and texts in the metadata of a
-Parquet file's schema, under ``huggingface``. :func:`hub_metadata` writes it in that library's form.
+Hugging Face's library Datasets reads the types of columns (image, class, text) from the metadata
+``huggingface`` of a Parquet file's schema. :func:`hub_metadata` writes it.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class FeatureColumn:
     is_scalar: bool
     """Whether each row has one value instead of a list."""
     is_image: bool = False
-    """Whether values are images as Hugging Face has them: a struct of bytes and a path."""
+    """Whether values are images in Hugging Face's form: a struct of bytes and a path."""
 
     def holds(self, feature: Feature) -> bool:
         """Whether the column can hold this feature without loss."""
@@ -60,7 +60,7 @@ class FeatureColumn:
         return value if self.is_scalar else pa.list_(value)
 
     def to_arrow(self, pa: Any, features: Sequence[Feature | None]) -> Any:
-        """The array of some rows; None is an absent feature. The column can hold all others."""
+        """The array of some rows. None means an absent feature; the column must hold all others."""
         if self.is_scalar:
             return self._values(pa, features)
         ends = np.cumsum([0 if each is None else each.count for each in features], dtype=np.int64)
@@ -72,7 +72,7 @@ class FeatureColumn:
         return pa.ListArray.from_arrays(offsets, flat)
 
     def from_arrow(self, pa: Any, array: Any) -> list[Feature | None]:
-        """The features of the rows of an array: the inverse of :meth:`to_arrow`."""
+        """Convert an array to the features of its rows: the inverse of :meth:`to_arrow`."""
         present = array.is_valid().to_numpy(zero_copy_only=False)
         if self.is_scalar:
             flat, starts = array, np.arange(len(array) + 1)
@@ -105,7 +105,7 @@ class FeatureColumn:
         return pa.float32() if self.kind is Kind.FLOAT else pa.int64()
 
     def _values(self, pa: Any, features: Sequence[Feature | None]) -> Any:
-        """The values of all features, concatenated; null for None."""
+        """The concatenated values of all features, with null for None."""
         if self.kind is Kind.FLOAT:
             bits = b"".join(
                 bytes(_FLOAT_BYTES) if each is None else each.packed_floats for each in features
@@ -136,7 +136,7 @@ def schema_columns(
     with_images: bool = False,
     texts: frozenset[str] = frozenset(),
 ) -> tuple[FeatureColumn, ...]:
-    """The columns for the features that a schema declares with a type, in order of their names."""
+    """The columns for the features to which a schema gives a type, sorted by name."""
     rules = {each.name: each for each in schema.features}
     return tuple(
         FeatureColumn(
@@ -152,7 +152,7 @@ def schema_columns(
 
 
 def is_text(feature: Feature) -> bool:
-    """Whether all values of a feature of bytes are valid UTF-8."""
+    """Whether all values of a BYTES feature are valid UTF-8."""
     try:
         for value in feature.values:
             value.decode()
@@ -170,7 +170,7 @@ def hub_metadata(
     texts: Sequence[str],
     rest: str,
 ) -> tuple[str, list[str]]:
-    """The JSON of the metadata, and the features with class names that had to be replaced."""
+    """The metadata as JSON, and the features for which class names had to be replaced."""
     replaced = []
     features: dict[str, Any] = {name: _value("string") for name in texts}
     for column in columns:
@@ -191,9 +191,9 @@ def hub_metadata(
 
 
 def text_features(dataset: ExportedDataset, schema: Schema) -> frozenset[str]:
-    """The features of bytes that the schema does not call texts and whose values all are texts.
+    """The BYTES features whose values are all texts although the schema does not say so.
 
-    All shards are read for this, in workers.
+    Reads all shards, in workers.
     """
     names = frozenset(
         each.name
@@ -229,7 +229,7 @@ class TextSearch:
     names: frozenset[str]
 
     def __call__(self, task: ShardToExport) -> tuple[set[str], set[str]]:
-        """The names of features whose values are texts, and of features with other values."""
+        """The names of features that have only texts, and of features that have other values."""
         texts: set[str] = set()
         others: set[str] = set()
         for record in verified_records(task):

@@ -35,18 +35,18 @@ def command(
     """Export a build or a release for other tools.
 
     REF is exported to the new folder DIR. `--to tfds` writes a folder for
-    `tfds.builder_from_directory(DIR)`; `--to index` writes the shards, each with an index in the
-    format of `tfrecord2idx` of DALI and of the package tfrecord; `--to croissant` writes the
-    shards as they are and `croissant.json`, their description with the sha256 of every file; `--to
-    tfx` writes examples, statistics and schema as the components of TFX do. Shards are hard links
-    where possible: never edit them in place.
+    `tfds.builder_from_directory(DIR)`. `--to index` writes the shards, each with an index in the
+    format that DALI's `tfrecord2idx` and the package tfrecord use. `--to croissant` writes the
+    unchanged shards, and describes them in `croissant.json` with the sha256 of every file. `--to
+    tfx` writes examples, statistics and schema like TFX's components. Shards are hard links where
+    possible: never edit them in place.
 
-    `--to files` writes all files as they are, with the manifest: a copy that every command reads.
-    DIR may be a URL then: s3://bucket/folder. Files there that have the same bytes are kept.
+    `--to files` writes all files unchanged, with the manifest: a copy that every command can read.
+    DIR may then be a URL: s3://bucket/folder. Files there are kept if they have the same bytes.
 
     `--to arrayrecord`, `jsonl`, `parquet` and `webdataset` write one file of that format for each
-    shard, read it again, and compare its content digest with the manifest. `--where` goes with
-    these.
+    shard, read it again, and compare its content digest with the manifest. `--where` works with
+    these formats.
 
     Existing files are never overwritten.
     """
@@ -78,7 +78,7 @@ def _print_result(session: Session, result: ExportResult) -> None:
         size = f"{count(shards, 'shard')} ({ways}), {si_bytes(result.bytes)}"
         session.out.print(f"  {count(records, 'record')} in {size}")
     else:
-        session.out.print(f"  {count(records, 'record')}; the shards are not copied")
+        session.out.print(f"  {count(records, 'record')}, without copying the shards")
     for note in result.notes:
         session.out.print(f"  note: {note}")
     if result.content is not None:

@@ -1,16 +1,14 @@
-"""A schema as the features of TensorFlow Datasets: `features.json` and label names.
+"""Converts a schema to features of TensorFlow Datasets: `features.json` and label names.
 
-Names stay unchanged, including slashes, at the top level: ``example["image/encoded"]``. TFDS could
-also read them as nested dictionaries. But `as_supervised` and `tfds.show_examples` look
-only at the top level, and a name could then not be both a feature and the beginning of
-another name.
+Names are unchanged, including slashes, and stay at the top level: ``example["image/encoded"]``.
+TFDS could also nest them in dictionaries, but `as_supervised` and `tfds.show_examples` read only
+the top level. Nested features could not be named both `a` and `a/b`.
 
-A required feature of fixed shape is a scalar or a tensor of that shape. Any other feature is a
-sequence, which is empty if an example lacks the feature. The JSON follows TFDS's protos
+A required feature of fixed shape becomes a scalar or a tensor of that shape. Any other feature
+becomes a sequence, which is empty if an example lacks the feature. The JSON follows TFDS's protos
 ``feature.proto`` and ``dataset_info.proto`` (proto3 JSON, where 64-bit integers are strings).
 
-Encoded images are compared only by their headers, and only for the properties that decide
-how TensorFlow decodes them.
+Images are compared only by their headers, and only by what decides how TensorFlow decodes them.
 """
 
 from __future__ import annotations
@@ -36,7 +34,7 @@ _PALETTE = 3
 _MOST_CHUNKS = 1_000
 """Maximum number of chunks of a PNG to read."""
 _BMP_DEPTH = 24
-"""The only depth that TensorFlow decodes into the same channels for any argument."""
+"""The only depth for which TensorFlow decodes the same channels whatever its arguments."""
 
 
 def look_at_image(data: bytes) -> ImageHeader | None:
@@ -60,24 +58,24 @@ def look_at_image(data: bytes) -> ImageHeader | None:
 
 @dataclass(slots=True)
 class ImagesSeen:
-    """What the images of one feature have in common. Picklable and mergeable; size bounded."""
+    """What the images of one feature have in common. Picklable, mergeable, of bounded size."""
 
     count: int = 0
     formats: set[str] = field(default_factory=set)
     channels: set[int] = field(default_factory=set)
     depths: set[bool] = field(default_factory=set)
-    """Whether images have 16 bits per channel."""
+    """Whether images have 16 bits per channel: true, false or both."""
     heights: set[int] = field(default_factory=set)
-    """At most two heights: more would not change the result."""
+    """At most two heights, because more would not change the result."""
     widths: set[int] = field(default_factory=set)
     """At most two widths."""
     strange: int = 0
-    """Number of values that TensorFlow does not decode as images, or that are too large to read."""
+    """Number of values that TensorFlow cannot decode as images, or that are too large to read."""
     where: str = ""
-    """The place of the first value that `strange` counts."""
+    """Where the first such value is."""
 
     def add(self, data: bytes, where: str) -> None:
-        """Take one more value into account."""
+        """Take another value into account."""
         header = look_at_image(data)
         if header is None:
             self.add_strange(where)
@@ -90,7 +88,7 @@ class ImagesSeen:
         _bounded(self.widths, {header.width})
 
     def add_strange(self, where: str) -> None:
-        """Count a value that is missing or has no image header."""
+        """Count a value that TensorFlow cannot decode or that cannot be read."""
         self.strange += 1
         self.where = self.where or where
 
@@ -113,7 +111,7 @@ def _bounded(seen: set[int], more: set[int]) -> None:
 
 
 def _is_transparent(data: bytes) -> bool:
-    """Whether a PNG with a palette has transparency: a `tRNS` chunk before the pixels."""
+    """Whether a PNG has a palette with transparency, that is, a `tRNS` chunk before the pixels."""
     if data[25] != _PALETTE:
         return False
     at = 8
@@ -134,14 +132,14 @@ _DTYPES = {"BYTES": "string", "INT": "int64", "FLOAT": "float32"}
 
 @dataclass(slots=True)
 class Connectors:
-    """The features of a dataset as TFDS has them."""
+    """The features of a dataset, in TFDS's form."""
 
     features: dict[str, Json] = field(default_factory=dict)
     """Connectors by name."""
     label_files: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    """Class names in order of their numbers, by file name."""
+    """The class names, in order of their numbers, for each label file."""
     supervised: tuple[str, str] | None = None
-    """The only image and the only label, for `as_supervised`; None if there are several."""
+    """The only image and the only label, for `as_supervised`; None unless there is one of each."""
     notes: list[str] = field(default_factory=list)
     """Notes for the user, one line each."""
 
@@ -161,9 +159,9 @@ class Connectors:
 
 
 def require_expressible(schema: Schema) -> None:
-    """Make sure that TFDS can read examples of this schema."""
+    """Raise unless TFDS can read examples of this schema."""
     if schema.describes_sequences():
-        raise SchemaError(f"`{schema.where}` describes SequenceExamples, and TFDS reads Examples")
+        raise SchemaError(f"`{schema.where}` describes SequenceExamples, but TFDS reads Examples")
     for rule in relied_on(schema):
         if rule.kind in (None, "STRUCT") or rule.levels:
             what = "has no type" if rule.kind is None else "is a STRUCT or nested"
@@ -174,14 +172,14 @@ def require_expressible(schema: Schema) -> None:
 
 
 def relied_on(schema: Schema) -> list[SchemaFeature]:
-    """The features that no lifecycle stage excludes, in order of their names."""
+    """The features that no lifecycle stage excludes, sorted by name."""
     return sorted((each for each in schema.features if not each.is_ignored), key=_NAME)
 
 
 def make_connectors(
     schema: Schema, labels: Mapping[str, Sequence[str]], images: Mapping[str, ImagesSeen]
 ) -> Connectors:
-    """The connectors of every feature that the schema relies on."""
+    """The connectors of all features that no lifecycle stage excludes."""
     made = Connectors()
     for rule in relied_on(schema):
         leaf = _leaf(rule, labels, images, made.notes)
@@ -196,7 +194,7 @@ def make_connectors(
         )
     ignored = sorted(each.name for each in schema.features if each.is_ignored)
     if ignored:
-        made.notes.append(f"left out by lifecycle stage: {listed(ignored)}")
+        made.notes.append(f"left out because of their lifecycle stage: {listed(ignored)}")
     return made
 
 
@@ -241,21 +239,19 @@ def _image(rule: SchemaFeature, seen: ImagesSeen, notes: list[str]) -> Json:
     name = f"`{safe(rule.name)}`"
     if seen.strange:
         notes.append(
-            f"{name} comes as encoded bytes: TensorFlow does not decode {seen.strange} of its "
-            f"{seen.count + seen.strange} values, the first in {seen.where}"
+            f"{name} is exported as encoded bytes: TensorFlow cannot decode {seen.strange} of its "
+            f"{seen.count + seen.strange} values, the first of them in {seen.where}"
         )
         return _tensor(rule)
     if "gif" in seen.formats and len(seen.formats) > 1:
-        notes.append(
-            f"{name} comes as encoded bytes: GIF images have one more dimension than others"
-        )
+        notes.append(f"{name} is exported as encoded bytes: GIF images have an extra dimension")
         return _tensor(rule)
     if seen.channels == {2} or seen.channels == {2, 4}:
         channels = 4
-        notes.append(f"{name}: grey images with alpha come as RGBA")
+        notes.append(f"{name}: TFDS will return grey images with alpha as RGBA")
     elif len(seen.channels) > 1:
         channels = 3
-        notes.append(f"{name}: some images are grey or have alpha, and some not: all come as RGB")
+        notes.append(f"{name}: TFDS will return all images as RGB, because their channels differ")
     else:
         channels = next(iter(seen.channels), 3)
     deep = seen.depths == {True} and seen.formats == {"png"}
@@ -270,14 +266,14 @@ def _image(rule: SchemaFeature, seen: ImagesSeen, notes: list[str]) -> Json:
 
 
 def _shaped(rule: SchemaFeature, leaf: Json, notes: list[str]) -> Json:
-    """The connector of all values of a feature, from the connector of one."""
+    """The connector of all values of a feature, made from the connector of a single value."""
     shape = rule.tensor_shape
     if shape is None or (len(shape) < 2 and (not rule.is_required or None in shape)):
         return _sequence(leaf)
     if shape == ():
         return leaf
     if shape.count(None) > 1:
-        notes.append(f"`{safe(rule.name)}` comes flat: more than one of its dimensions varies")
+        notes.append(f"`{safe(rule.name)}` is exported flat: more than one dimension varies")
         return _sequence(leaf)
     if "tensor" in leaf:
         if rule.is_required or None in shape:
@@ -286,14 +282,14 @@ def _shaped(rule: SchemaFeature, leaf: Json, notes: list[str]) -> Json:
     if len(shape) == 1:
         return _sequence(leaf, shape[0] or 0)
     notes.append(
-        f"`{safe(rule.name)}` comes as plain values: TFDS has images, texts and classes in one "
-        "dimension only"
+        f"`{safe(rule.name)}` is exported as plain values: TFDS supports only one dimension of "
+        "images, texts or classes"
     )
     return _shaped(rule, _tensor(rule), notes)
 
 
 def _add_labels(made: Connectors, labels: Mapping[str, Sequence[str]]) -> None:
-    """Add the files with the class names of all features that have class names."""
+    """Add a file with class names for each feature that has any."""
     clashing: set[str] = set()
     for name, connector in made.features.items():
         inner = connector.get("sequence", {}).get("feature", connector)
@@ -302,8 +298,8 @@ def _add_labels(made: Connectors, labels: Mapping[str, Sequence[str]]) -> None:
         names, replaced = usable_names(labels[name])
         if replaced:
             made.notes.append(
-                f"`{safe(name)}`: {replaced} of {len(names)} class names became their numbers: "
-                "TFDS takes no name that is empty or repeated, has a line break, or begins or "
+                f"`{safe(name)}`: {replaced} of {len(names)} class names were replaced by numbers: "
+                "TFDS accepts no name that is empty or repeated, has a line break, or begins or "
                 "ends with white space"
             )
         # Like tfds.core.features.feature.convert_feature_name_to_filename at the top level.
@@ -313,13 +309,13 @@ def _add_labels(made: Connectors, labels: Mapping[str, Sequence[str]]) -> None:
     for file in sorted(clashing):
         del made.label_files[file]
         made.notes.append(
-            f"class names were left out: two features would have theirs in `{safe(file)}`"
+            f"class names were left out: two features would need the same file `{safe(file)}`"
         )
 
 
 def usable_names(names: Sequence[str]) -> tuple[tuple[str, ...], int]:
-    """Class names that TFDS can read back, and how many names were replaced. The class names are
-    one per line, stripped, not empty and all different.
+    """Class names that TFDS can read back, and how many of them had to be replaced. TFDS reads one
+    name per line, stripped, and names must be different and not empty.
     """
     taken: set[str] = set()
     kept: list[bool] = []

@@ -1,4 +1,4 @@
-"""A build or release as a Croissant dataset: JSON-LD about files, digests and records.
+"""Describes a build or release as a Croissant dataset, in JSON-LD: files, digests, records.
 
 https://docs.mlcommons.org/croissant/docs/croissant-spec-1.0.html
 """
@@ -64,7 +64,7 @@ _CONTEXT: _Json = {
     "subField": "cr:subField",
     "transform": "cr:transform",
 }
-"""The context of version 1.0 of the format."""
+"""The JSON-LD context of version 1.0 of the format."""
 
 _SHARDS = "shards"
 _SPLITS = "splits"
@@ -73,7 +73,7 @@ _TYPES = {"INT": "sc:Integer", "FLOAT": "sc:Float", "BYTES": "sc:Text"}
 
 
 class CroissantExporter(Exporter):
-    """The unchanged shards, and their description."""
+    """Writes the unchanged shards and their description."""
 
     reader = "Croissant"
 
@@ -210,7 +210,7 @@ def _classes_of(feature: str) -> str:
 
 
 def _identity(name: str) -> str:
-    """A name from the data as part of an `@id`, which is an IRI."""
+    """A name from the data, escaped for an `@id`, which is an IRI."""
     return quote(name, safe="/", errors="surrogateescape")
 
 
@@ -234,7 +234,7 @@ def _field(identity: str, name: str, kind: str) -> _Json:
 def _notes(dataset: ExportedDataset) -> Iterator[str]:
     where = f"`datasets/{dataset.manifest.dataset}.toml`"
     if dataset.manifest.release is None:
-        yield f"a build has no number: it is exported as version {dataset.version}"
+        yield f"a build has no version number: it is exported as version {dataset.version}"
     for name in ("license", "citation", "description"):
         if not getattr(dataset.config, name):
             yield f"Croissant recommends a {name}: {where} has no `{name}`"

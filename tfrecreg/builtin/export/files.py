@@ -1,4 +1,4 @@
-"""Exports all files of a build or release unchanged, or shards with an index beside each.
+"""Exports all files of a build or release unchanged, or only the shards with an index each.
 
 NVIDIA DALI (`readers.tfrecord`) and the package `tfrecord` on PyPI read these indexes. Neither can
 seek in gzip, so the shards in the folder are plain.
@@ -23,13 +23,13 @@ from tfrecreg.api import (
 
 
 class FilesExporter(Exporter):
-    """All files under their own names, with the manifest."""
+    """Exports all files under their own names, with the manifest."""
 
     payloads = "any"
     keeps_files = True
 
     def file_name(self, split: str, number: int, of: int) -> str:
-        """The path of the shard in its build."""
+        """The path that the shard has in its build."""
         del of
         return [each.path for each in self.dataset.manifest.shards if each.split == split][number]
 
@@ -39,9 +39,9 @@ class FilesExporter(Exporter):
 
 
 SUFFIXES = (".idx", ".index", ".tfindex")
-"""Suffixes that other tools use for these indexes, all in the same format."""
+"""Suffixes that other tools use for these indexes. The format is always the same."""
 _FRAME = 16
-"""Bytes of a record besides its payload."""
+"""Number of bytes that a record has besides its payload."""
 _LINES = 1 << 14
 """Number of lines per write."""
 
@@ -55,17 +55,17 @@ class IndexOptions:
 
 
 class IndexExporter(Exporter):
-    """Plain shards, each with an index of its records beside it."""
+    """Exports plain shards, each with an index of its records beside it."""
 
     Options = IndexOptions
     payloads = "any"
 
     def expect(self) -> None:
-        """Make sure that the suffix is one of :data:`SUFFIXES`."""
+        """Raise unless the suffix is one of :data:`SUFFIXES`."""
         suffix = self.options.suffix
         if suffix not in SUFFIXES:
             raise UsageError(
-                f"no index has the suffix `{suffix}`", hint=f"available: {listed(SUFFIXES)}"
+                f"indexes cannot have the suffix `{suffix}`", hint=f"available: {listed(SUFFIXES)}"
             )
 
     def begin(self) -> IndexedShards:
@@ -80,8 +80,8 @@ class IndexExporter(Exporter):
         """A note for the user if shards were decompressed."""
         if self.dataset.manifest.compression == "gzip":
             yield (
-                "readers with an index cannot seek in gzip: the shards were decompressed, each "
-                "record unchanged"
+                "readers with an index cannot seek in gzip, so the shards were decompressed: the "
+                "records are unchanged"
             )
 
     def how_to_read(self, folder: str) -> str:  # noqa: ARG002 - readers take files
@@ -91,7 +91,7 @@ class IndexExporter(Exporter):
 
 @dataclass(frozen=True, slots=True)
 class IndexedShards:
-    """The task of exporting a shard and writing its index. Picklable."""
+    """The task that exports a shard and writes its index. Picklable."""
 
     suffix: str
 
@@ -110,7 +110,7 @@ class IndexedShards:
 
 
 def render_sidecar(lengths: Iterable[int]) -> Iterator[bytes]:
-    """The lines of an index, in pieces."""
+    """The text of an index, in pieces of several lines."""
     at = 0
     lines: list[str] = []
     for length in lengths:

@@ -1,4 +1,4 @@
-"""Parquet files: a column for each feature of the schema, and one for all other values.
+"""Exports Parquet files with a column per feature of the schema, and one for all other values.
 
 https://parquet.apache.org
 """
@@ -36,7 +36,7 @@ from tfrecreg.builtin.export.webdataset import WritingFile
 
 _KEY, _SPLIT, _REST = "__key__", "__split__", "__rest__"
 _GROUP_ROWS, _GROUP_BYTES = 10_000, 32 << 20
-"""Rows and payload bytes at which a row group ends; a group is in memory as a whole."""
+"""Maximum number of rows and payload bytes of a row group, because memory holds a whole group."""
 
 
 @dataclass(frozen=True)
@@ -44,13 +44,13 @@ class ParquetExportOptions:
     """The options of the export."""
 
     huggingface: bool = True
-    """Whether images, class names and texts have the types of Hugging Face's Datasets. Otherwise
-    an image is plain bytes, and the schema decides what is text.
+    """Whether images, classes and texts get the types of Hugging Face's Datasets. If not, images
+    are plain bytes, and the schema decides what is text.
     """
 
 
 class ParquetExporter(RecordExporter):
-    """A column for each feature of the schema."""
+    """Exports Parquet files."""
 
     Options: ClassVar[type[Any]] = ParquetExportOptions
     reader = "Parquet"
@@ -60,7 +60,7 @@ class ParquetExporter(RecordExporter):
         self._notes: list[str] = []
 
     def file_name(self, split: str, number: int, of: int) -> str:
-        """The path by which Hugging Face finds splits: ``data/train-00000-of-00010.parquet``."""
+        """The path that Hugging Face expects for a split: ``data/train-00000-of-00010.parquet``."""
         return f"data/{split}-{number:05d}-of-{of:05d}.parquet"
 
     def format(self) -> ParquetFormat:
@@ -81,24 +81,24 @@ class ParquetExporter(RecordExporter):
         hub, replaced = hub_metadata(columns, manifest.labels, (_KEY, _SPLIT), _REST)
         if replaced:
             self._notes = [
-                f"class names of {listed(replaced)} that are empty or occur twice became their "
-                "numbers for Hugging Face's Datasets; the metadata `tfrecreg` has them unchanged"
+                f"some class names of {listed(replaced)} were replaced by numbers for Hugging "
+                "Face's Datasets: the metadata `tfrecreg` has the original names"
             ]
         return ParquetFormat(columns, text, hub)
 
     def finish(self, folder: Folder, shards: Sequence[ExportedShard]) -> Iterator[str]:
-        """A note with the number of records that have a value in ``__rest__``."""
+        """Notes on records that have a value in ``__rest__`` and on replaced class names."""
         yield from super().finish(folder, shards)
         if beside := sum(each.seen for each in shards):
             records = "1 record has" if beside == 1 else f"{beside:,} records have"
             yield (
-                f"{records} features that the columns of the schema cannot hold: they are in the "
+                f"{records} features that do not fit the columns of the schema: they are in the "
                 f"column `{_REST}`"
             )
         yield from self._notes
 
     def how_to_read(self, folder: str) -> str:
-        """The call for pandas, which shows an image as a dictionary."""
+        """The call that reads the files with pandas, which returns images as dictionaries."""
         return f"read it: pandas.read_parquet({folder + '/data'!a})"
 
 
@@ -109,12 +109,12 @@ class ParquetFormat(RecordFormat):
     columns: tuple[FeatureColumn, ...]
     """Columns of features, in order."""
     metadata: str
-    """JSON for the file's metadata, under ``tfrecreg``."""
+    """The JSON in the file's metadata under ``tfrecreg``."""
     hub: str = ""
-    """JSON for the file's metadata, under ``huggingface``; empty for none."""
+    """The JSON in the file's metadata under ``huggingface``; empty to leave it out."""
 
     def write(self, task: ShardToExport, records: Iterator[ShardRecord]) -> int:
-        """Write all records; returns the number of records with a value in ``__rest__``."""
+        """Write all records. Returns how many have a value in ``__rest__``."""
         pa, pq = _modules()
         schema = self._arrow_schema(pa)
         beside = 0
@@ -192,12 +192,12 @@ class _Rows:
         return len(self._keys)
 
     def are_full(self, size: int) -> bool:
-        """Whether the row group ends before a record of `size` bytes."""
+        """Whether the row group must end before a record of `size` bytes."""
         full = len(self) >= _GROUP_ROWS or self._bytes + size > _GROUP_BYTES
         return full and len(self) > 0
 
     def add(self, key: str | None, size: int, features: Example) -> bool:
-        """Add a record; returns whether it has features that fit no column."""
+        """Add a record. Returns whether it has features that fit no column."""
         rest = {name: each for name, each in features.items() if name not in self._names}
         for column, rows in zip(self._columns, self._features, strict=True):
             feature = features.get(column.name)

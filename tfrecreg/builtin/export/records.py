@@ -1,6 +1,6 @@
-"""Exports single records: as JSON Lines, or as ArrayRecord with random access.
+"""Exports records as JSON Lines, or as ArrayRecord files, which allow random access.
 
-Their formats: https://jsonlines.org and https://github.com/google/array_record.
+The formats: https://jsonlines.org and https://github.com/google/array_record.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ from tfrecreg.builtin.export.webdataset import buffered
 
 
 class JsonLinesExporter(RecordExporter):
-    """A line for each record."""
+    """Exports a line for each record."""
 
     reader = "JSON Lines"
 
     def file_name(self, split: str, number: int, of: int) -> str:
-        """The name with the suffix that readers know: ``mnist-train-00000-of-00010.jsonl``."""
+        """The name with the suffix that readers expect: ``mnist-train-00000-of-00010.jsonl``."""
         head, _, tail = super().file_name(split, number, of).rpartition(".tfrecord-")
         return f"{head}-{tail}.jsonl"
 
     def format(self) -> JsonLines:
-        """The format with the class names of the dataset."""
+        """The format, which includes the class names of the dataset."""
         return JsonLines(self.dataset.manifest.labels)
 
     def how_to_read(self, folder: str) -> str:
-        """The code that reads all files with Python's own modules."""
+        """The code that reads all files with Python's standard library."""
         return f"read it: map(json.loads, fileinput.input(sorted(glob({folder + '/*.jsonl'!a}))))"
 
 
@@ -86,14 +86,14 @@ class JsonLines(RecordFormat):
 
 
 _OPTIONS = "group_size:1,uncompressed"
-"""One record per chunk, so that reading a record reads nothing else."""
+"""One record per chunk, so that no other bytes are read with a record."""
 
 _READER_OPTIONS = "readahead_buffer_size:0,max_parallelism:0"
-"""No threads: the library's threads do not survive a fork, and readers would wait forever."""
+"""No threads, because the library's threads do not survive a fork: readers would wait forever."""
 
 
 class ArrayRecordExporter(RecordExporter):
-    """The unchanged payloads in ArrayRecord files."""
+    """Exports unchanged payloads in ArrayRecord files."""
 
     payloads = "any"
 
@@ -107,7 +107,7 @@ class ArrayRecordExporter(RecordExporter):
         return ArrayRecordFormat()
 
     def how_to_read(self, folder: str) -> str:
-        """The code for Grain and TFDS."""
+        """The code that reads the files with Grain or TFDS."""
         pattern = f"{folder}/{self.dataset.manifest.dataset}-*.array_record-*"
         return f"read it: ArrayRecordDataSource(sorted(glob({pattern!a})))"
 
@@ -137,7 +137,7 @@ class ArrayRecordFormat(RecordFormat):
                     writer.close()
 
     def read(self, task: ShardToExport) -> Iterator[bytes]:
-        """The payloads, in order, each in canonical form."""
+        """The payloads in canonical form, in order."""
         reader = _module().ArrayRecordReader(
             str(Path(task.folder.root, task.name)), _READER_OPTIONS
         )

@@ -1,7 +1,7 @@
-"""The operation: exports a reference with an exporter to a new folder, or sends files to a store.
+"""The operation `export`: runs an exporter for a new folder, or sends files to a store.
 
-A file is verified in the store after it was sent. No file there is replaced. A file that already
-has the right bytes is kept, so an interrupted command resumes where it stopped.
+Each file in the store is verified after it was sent. Existing files there are never replaced. Those
+with the right bytes are kept, so an interrupted command resumes where it stopped.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ from tfrecreg.core.workers.local import LocalEngine
 
 @dataclass(frozen=True, slots=True)
 class _FileToSend:
-    """One file for a worker to send. Picklable."""
+    """A file that a worker has to send. Picklable."""
 
     reference: str
     source: Readable
@@ -75,7 +75,7 @@ class _FileToSend:
 
 
 def copy_beside(dataset: ExportedDataset, folder: Storage) -> None:
-    """Copy the files beside the shards to a folder that has the shards."""
+    """Copy all other files of a build or release to a folder that has its shards."""
     source, manifest = dataset.resolved.storage(), dataset.manifest
     for entry in manifest.files:
         copy_verified(source, folder, entry)
@@ -84,7 +84,7 @@ def copy_beside(dataset: ExportedDataset, folder: Storage) -> None:
 
 
 def send_files(dataset: ExportedDataset, store: RemoteStorage) -> list[str]:
-    """Send all files of a build or release; returns their paths, sorted."""
+    """Send all files of a build or release. Returns their paths, sorted."""
     source, manifest, progress = dataset.resolved.storage(), dataset.manifest, dataset.progress
     data = render_manifest(manifest)
     files: list[ShardEntry | FileEntry] = [*manifest.shards, *manifest.files]
@@ -110,7 +110,7 @@ def _send(task: _FileToSend) -> None:
     place = f"{task.source.root}/{path}"
     if task.source.stat(path) is None or hash_file(task.source, path) != wanted:
         raise RefusedError(
-            f"`{path}` is missing, or is not what `{task.reference}` has registered",
+            f"`{path}` is missing, or differs from the manifest of `{task.reference}`",
             hint=f"tfrecreg check {task.reference}",
         )
     is_new = task.store.stat(path) is None and task.store.put_file_if_absent(path, place)
@@ -122,12 +122,12 @@ def _send(task: _FileToSend) -> None:
 
 
 def _taken(store: RemoteStorage, path: str, reference: str) -> UsageError:
-    return UsageError(f"`{store.root}/{path}` exists, and does not belong to `{reference}`")
+    return UsageError(f"`{store.root}/{path}` exists, but does not belong to `{reference}`")
 
 
 @dataclass(frozen=True, slots=True)
 class _GuardedShard:
-    """Calls the function of an exporter for a shard, in a worker. Picklable."""
+    """Calls an exporter's function for a shard, in a worker. Picklable."""
 
     plugin_id: PluginId
     function: Callable[[ShardToExport], ExportedShard]
@@ -141,7 +141,7 @@ class ExportResult(ShortRepr):
     """An exported folder."""
 
     reference: str
-    """Exported reference with its selector resolved: ``mnist@1.0.0``."""
+    """The exported reference with a resolved selector: ``mnist@1.0.0``."""
     to: str
     """Name of the exporter."""
     folder: str
@@ -156,12 +156,11 @@ class ExportResult(ShortRepr):
     bytes: int
     """Size of the exported shards in bytes."""
     shards: dict[ShardMethod, int]
-    """Number of shards by the way in which they were exported."""
+    """Number of shards for each way in which shards were exported."""
     content: str | None
-    """Content digest of the written records, equal to the digest in the manifest; None for
-    formats that keep the shards."""
+    """Content digest of the written records, verified; None for formats that keep the shards."""
     where: str | None = None
-    """The condition that the exported records meet; None for all records."""
+    """The condition that selected the exported records; None if all were exported."""
     notes: tuple[str, ...]
     """Notes for the user, one line each."""
     how_to_read: str = field(repr=False)
@@ -201,8 +200,8 @@ def export(
     )
     if where is not None and not kind.takes_some_records:
         raise UsageError(
-            f"`--to {announced.name}` exports whole shards, and `--where` chooses records, which "
-            "`arrayrecord`, `jsonl`, `parquet` and `webdataset` export"
+            f"`--to {announced.name}` exports whole shards, but `--where` chooses records: use "
+            "`arrayrecord`, `jsonl`, `parquet` or `webdataset`"
         )
     if kind.payloads == "examples":
         _expect_examples(dataset, kind.reader or announced.name)
@@ -266,7 +265,7 @@ def _shown(text: str) -> str:
 def _chosen(
     dataset: ExportedDataset, where: str | None
 ) -> Iterator[dict[str, npt.NDArray[np.int64]] | None]:
-    """The records for which a condition holds, by path of their shard; or None for all records."""
+    """The records that meet a condition, by path of their shard; None without a condition."""
     if where is None:
         yield None
         return
@@ -276,7 +275,7 @@ def _chosen(
 
 
 def _records(dataset: ExportedDataset, written: Sequence[ExportedShard] | None) -> dict[str, int]:
-    """Number of records by split; a selection leaves out splits without a chosen record."""
+    """Number of records per split. A selection has only splits with chosen records."""
     splits = {split.name: split.records for split in dataset.manifest.splits}
     if written is None:
         return splits
@@ -296,11 +295,11 @@ def _announced(known: Plugins, to: str) -> Announced[ExporterRecord]:
 
 
 def _expect_examples(dataset: ExportedDataset, reader: str) -> None:
-    """Make sure that the records are Examples, with a schema."""
+    """Raise unless the records are Examples with a schema."""
     kind = adopted_kind(dataset.manifest)
     if kind is not PayloadKind.EXAMPLE:
         raise UsageError(
-            f"`{dataset.reference}` holds {kind.plural}, and {reader} reads Examples only"
+            f"`{dataset.reference}` holds {kind.plural}, but {reader} reads only Examples"
         )
     _ = dataset.schema
 

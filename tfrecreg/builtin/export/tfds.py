@@ -1,10 +1,10 @@
-"""The files that make a folder of shards a dataset of TensorFlow Datasets.
+"""Writes the files that turn a folder of shards into a dataset of TensorFlow Datasets.
 
 Records are rewritten if the files become ArrayRecord files, or if boxes become `BBoxFeature`.
 
 TFDS stores a box as four numbers in one feature, in the order ymin, xmin, ymax, xmax. TF Object
-Detection's keys have one feature per side. Joining changes no number, and reading splits the box
-again, so the content digest is still that of the dataset.
+Detection's keys have one feature per side. Joining the sides changes no number, and `read`
+separates them again, so the content digest stays the same.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ from tfrecreg.builtin.export.connectors import (
 
 FileFormat = Literal["tfrecord", "array_record"]
 SIDES = ("ymin", "xmin", "ymax", "xmax")
-"""The sides of a box, in the order of TFDS."""
+"""The sides of a box, in TFDS's order."""
 
 
 def box_prefixes(schema: Schema) -> tuple[str, ...]:
-    """The prefixes of the names of boxes' sides: ``image/object/bbox``."""
+    """The prefixes of features that are sides of boxes, such as ``image/object/bbox``."""
     floats = {each.name for each in schema.features if each.kind == "FLOAT"}
     found = (name.removesuffix("/ymin") for name in sorted(floats) if name.endswith("/ymin"))
     return tuple(each for each in found if {f"{each}/{side}" for side in SIDES} <= floats)
@@ -64,16 +64,16 @@ def box_prefixes(schema: Schema) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class TfdsRecords(RecordFormat):
-    """Writes and reads the files. Picklable."""
+    """Writes and reads shards. Picklable."""
 
     file_format: FileFormat
     boxes: tuple[str, ...]
-    """Prefixes of the boxes that are joined."""
+    """Prefixes of the boxes whose sides are joined."""
     images: tuple[str, ...]
-    """Features whose image headers are read."""
+    """Features with images whose headers are read."""
 
     def write(self, task: ShardToExport, records: Iterator[ShardRecord]) -> dict[str, ImagesSeen]:
-        """Write all records; returns what the images of each feature have in common."""
+        """Write all records. Returns what the images of each feature have in common."""
         seen = {name: ImagesSeen() for name in self.images}
         made = self._made(task, records, seen)
         if self.file_format == "array_record":
@@ -133,7 +133,7 @@ class TfdsRecords(RecordFormat):
 
 
 def _join(prefix: str, features: dict[str, Feature], where: str) -> None:
-    """Join the boxes of a record in one feature; a record without any side has no boxes."""
+    """Join the sides of a record's boxes in one feature. Does nothing if it has no sides."""
     names = [f"{prefix}/{side}" for side in SIDES]
     sides = [features[name] for name in names if name in features]
     if not sides:
@@ -142,14 +142,14 @@ def _join(prefix: str, features: dict[str, Feature], where: str) -> None:
     if len(sides) < len(SIDES) or len(lengths) > 1 or lengths == {-1} or prefix in features:
         raise UsageError(
             f"the boxes `{prefix}` of {where} cannot become a `BBoxFeature`: expected four "
-            "sides of the same number of floats"
+            "sides with the same number of floats"
         )
     columns = [np.frombuffer(features.pop(name).packed_floats, "<f4") for name in names]
     features[prefix] = float_feature(np.stack(columns, axis=1).tobytes())
 
 
 def _split(prefix: str, boxes: Feature) -> Example:
-    """The sides of joined boxes: the inverse of :func:`_join`."""
+    """Separate the sides of joined boxes, which is the inverse of :func:`_join`."""
     values = np.frombuffer(boxes.packed_floats, "<f4").reshape(-1, len(SIDES))
     return {
         f"{prefix}/{side}": float_feature(np.ascontiguousarray(values[:, number]).tobytes())
@@ -165,7 +165,7 @@ class TfdsExportOptions:
     """The options of the export."""
 
     file_format: FileFormat = "tfrecord"
-    """`tfrecord`, or `array_record` for random access by `as_data_source`, which needs the extra
+    """`tfrecord`, or `array_record` for random access with `as_data_source`, which needs the extra
     `arrayrecord`.
     """
     boxes: bool = False
@@ -180,11 +180,11 @@ class TfdsExporter(RecordExporter):
     takes_some_records = False
 
     def expect(self) -> None:
-        """Make sure that TFDS can read the schema and the splits."""
+        """Raise unless TFDS can read the schema and the splits."""
         require_expressible(self.dataset.schema)
         if any(split.name == "all" for split in self.dataset.manifest.splits):
             raise UsageError(
-                "TFDS cannot read a split named `all`: that is its name for all splits together"
+                "TFDS cannot read a split named `all`, which is its name for all splits together"
             )
         self._expect_boxes()
         if self.options.file_format == "array_record" and find_spec("array_record") is None:
@@ -197,7 +197,7 @@ class TfdsExporter(RecordExporter):
         return f"{head}.{self.options.file_format}-{tail}"
 
     def format(self) -> TfdsRecords:
-        """The format of rewritten records."""
+        """The format in which records are rewritten."""
         schema = self.dataset.schema
         boxes = box_prefixes(schema) if self.options.boxes else ()
         return TfdsRecords(self.options.file_format, boxes, schema.images())
@@ -240,8 +240,8 @@ class TfdsExporter(RecordExporter):
         schema = self.dataset.schema
         if self.options.boxes and not box_prefixes(schema):
             raise UsageError(
-                f"`{schema.where}` has no boxes: features `PREFIX/ymin`, `xmin`, `ymax` and "
-                "`xmax` of floats"
+                f"`{schema.where}` has no boxes: expected features `PREFIX/ymin`, `xmin`, `ymax` "
+                "and `xmax` of the type FLOAT"
             )
 
     def how_to_read(self, folder: str) -> str:
@@ -251,13 +251,13 @@ class TfdsExporter(RecordExporter):
 
 @dataclass(frozen=True, slots=True)
 class PlainShards:
-    """The task of a shard. Picklable."""
+    """The task that exports a shard. Picklable."""
 
     images: tuple[str, ...]
     """Features whose values are encoded images."""
 
     def __call__(self, task: ShardToExport) -> ExportedShard:
-        """Export the shard, and examine its images while it is read back."""
+        """Export the shard, and examine its images at the same time."""
         seen = {name: ImagesSeen() for name in self.images}
 
         def see(batch: RecordBatch) -> None:
@@ -332,6 +332,6 @@ def _write(folder: Folder, path: str, text: str) -> None:
 
 def _notes(dataset: ExportedDataset) -> Iterator[str]:
     if dataset.manifest.release is None:
-        yield f"a build has no number: it is exported as version {dataset.version}"
+        yield f"a build has no version number: it is exported as version {dataset.version}"
     if dataset.manifest.compression == "gzip":
-        yield "TFDS does not read gzip: the shards were decompressed, with identical records"
+        yield "TFDS cannot read gzip, so the shards were decompressed: the records are unchanged"

@@ -1,9 +1,9 @@
-"""WebDataset's tar files: one sample per record.
+"""Exports WebDataset's tar files, with a sample per record.
 
 https://github.com/webdataset/webdataset
 
-An image and a label become files of their own, which loaders decode by their suffixes; all other
-features become JSON. Files of their own are used only if they lose nothing.
+Images and labels become separate files, unless that would lose something. Loaders decode them
+according to their suffixes. All other features become JSON.
 """
 
 from __future__ import annotations
@@ -41,9 +41,7 @@ _BUFFER = 1 << 18
 
 
 class WritingFile(io.RawIOBase):
-    """Writes to a file of a storage from beginning to end. The owner of the writer closes the
-    file.
-    """
+    """A file of a storage, written from beginning to end. The owner of the writer closes it."""
 
     def __init__(self, writer: Writer) -> None:
         super().__init__()
@@ -67,7 +65,7 @@ class WritingFile(io.RawIOBase):
 
 
 def buffered(reader: Reader) -> io.BufferedReader:
-    """A :class:`ReadingFile` for many small reads, one after the other."""
+    """A :class:`ReadingFile` with a buffer for many small sequential reads."""
     return io.BufferedReader(ReadingFile(reader), _BUFFER)
 
 
@@ -87,12 +85,12 @@ class Member(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SampleLayout:
-    """The features that become files of their own. Picklable."""
+    """The features that become separate files. Picklable."""
 
     images: tuple[tuple[str, str], ...]
-    """Features with the start of their suffix, which is empty for the only image of the schema."""
+    """Image features, each with the start of its suffix, which is empty if there is only one."""
     label: str | None
-    """The feature of the label."""
+    """The feature with the label."""
 
     def members(self, key: str | None, features: Example) -> Iterator[Member]:
         """The files of a record; the JSON comes last."""
@@ -128,7 +126,7 @@ class SampleLayout:
 
 
 def sample_features(members: Mapping[str, bytes]) -> Example:
-    """The features of a sample, from its files by suffix."""
+    """The features of a sample, read from its files, which are given by suffix."""
     document = json.loads(members[_JSON_SUFFIX])
     features = {name: feature_from_json(value) for name, value in document["features"].items()}
     for suffix, name in document["files"].items():
@@ -140,28 +138,29 @@ def sample_features(members: Mapping[str, bytes]) -> Example:
 
 _LABEL = "image/class/label"
 _SINGLE = ((), (1,))
-"""Shapes of a single value."""
+"""Shapes that mean a single value."""
 _MAX_KEY = 100
-"""Maximum number of characters of a key in a member's name."""
+"""Maximum number of characters of a key that becomes the name of a sample."""
 _MODE = 0o644
 _IMAGE_NAME = re.compile(r"(.+)\.(?:bmp|gif|jpe?g|png|webp)", re.IGNORECASE | re.DOTALL)
 _PLAIN = re.compile(r"(?!__)(?:[\w+=@,-][\w+=@,.-]*/)*[\w+=@,-]+", re.ASCII)
-"""Keys that any reader takes unchanged: the key ends at the first dot of the file's name, and
-names like `__this__` are metadata to WebDataset."""
+"""Keys that every reader returns unchanged. A key ends at the first dot of the file's name, and for
+WebDataset, names like `__this__` are metadata.
+"""
 
 
 class WebDatasetExporter(RecordExporter):
-    """A tar file for each shard."""
+    """Exports a tar file for each shard."""
 
     reader = "WebDataset"
 
     def file_name(self, split: str, number: int, of: int) -> str:
-        """The name that brace expressions can count: ``mnist-train-000000.tar``."""
+        """The name, with a number for brace expressions: ``mnist-train-000000.tar``."""
         head = super().file_name(split, number, of).rpartition(".tfrecord-")[0]
         return f"{head}-{number:06d}.tar"
 
     def format(self) -> WebDatasetFormat:
-        """The format with files for the images and the label of the schema."""
+        """The format, with separate files for the images and the label of the schema."""
         return WebDatasetFormat(sample_layout(self.dataset.schema, self.dataset.manifest.labels))
 
     def how_to_read(self, folder: str) -> str:
@@ -207,7 +206,7 @@ class WebDatasetFormat(RecordFormat):
 
 
 def sample_layout(schema: Schema, labels: Mapping[str, Sequence[str]]) -> SampleLayout:
-    """The files of the samples of one dataset."""
+    """Which features of a dataset become separate files in its samples."""
     images = _image_features(schema)
     integers = {each.name: each for each in schema.features if each.kind == "INT"}
     named = [
@@ -227,7 +226,7 @@ def sample_layout(schema: Schema, labels: Mapping[str, Sequence[str]]) -> Sample
 
 
 def _image_features(schema: Schema) -> tuple[str, ...]:
-    """The features with one image per record: a list of images stays a list, in the JSON."""
+    """The features with one image per record. Lists of images stay in the JSON."""
     images = [each for each in schema.features if each.is_image]
     for shapes in (_SINGLE, (None,)):
         found = tuple(each.name for each in images if each.tensor_shape in shapes)
@@ -243,7 +242,7 @@ class _Names:
         self._given: set[str] = set()
 
     def name(self, number: int, key: str | None) -> str:
-        """The name for a record: its key if possible, otherwise a name with its number."""
+        """A name for a record: its key if possible, otherwise a name with the record's number."""
         for name in self._names(key or ""):
             if 0 < len(name) <= _MAX_KEY and name not in self._given:
                 break
@@ -255,7 +254,7 @@ class _Names:
         return name
 
     def _names(self, key: str) -> Iterator[str]:
-        """Names that identify the key; the first one is plain, as in samples of other tools."""
+        """Names that identify the key. The first is the plain key, as other tools name samples."""
         image = _IMAGE_NAME.fullmatch(key)
         plain = image[1] if image else key
         if _PLAIN.fullmatch(plain):
@@ -266,7 +265,7 @@ class _Names:
 
 
 def _samples(tar: tarfile.TarFile) -> Iterator[dict[str, bytes]]:
-    """The files of each sample, by suffix. Neighboring files with the same key form a sample."""
+    """Yield the files of each sample by suffix. Adjacent files with the same key form a sample."""
     current, members = None, dict[str, bytes]()
     while (header := tar.next()) is not None:
         folder, slash, base = header.name.rpartition("/")

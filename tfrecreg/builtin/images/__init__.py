@@ -1,4 +1,4 @@
-"""The bundled decoder of features, which reads images."""
+"""The bundled feature decoder, which decodes images."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @hookimpl
 def tfrecreg_decoders() -> Iterator[DecoderRecord]:
-    """Yield the decoder of images; its modules load when a value is first decoded."""
+    """Yield the decoder of images. Its modules are imported when it first decodes a value."""
     yield DecoderRecord(
         name="pictures", summary="JPEG, PNG, GIF, WebP and BMP images", load=_load, extra="images"
     )

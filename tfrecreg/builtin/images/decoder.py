@@ -1,4 +1,4 @@
-"""The decoder of features for encoded images."""
+"""The feature decoder for encoded images."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 _NAMES = {"bmp": "BMP", "gif": "GIF", "jpeg": "JPEG", "png": "PNG", "webp": "WebP"}
 _LOSSLESS = 64
-"""Images of up to this many pixels on their longer side get a PNG as their thumbnail."""
+"""Thumbnails are PNGs if the longer side of the image has at most this many pixels."""
 _QUALITY = 80
-"""Quality of thumbnails that become JPEGs."""
+"""Quality of all other thumbnails, which are JPEGs."""
 
 
 class PictureDecoder(FeatureDecoder):
-    """Images in the five formats: headers are read without a library, pixels by Pillow."""
+    """Decodes images in five formats. Reads headers without a library, and pixels with Pillow."""
 
     def reads(self, feature: str, start: bytes) -> bool:
         del feature
@@ -47,7 +47,7 @@ class PictureDecoder(FeatureDecoder):
         return decode_resized(data, fit)
 
     def thumbnail(self, data: bytes, side: int) -> Thumbnail:
-        """The first frame, with its pixels as they are stored."""
+        """The first frame, with the stored pixels (no EXIF orientation)."""
         from tfrecreg.api import Conversion, Undecodable, convert_image
 
         header = read_header(data)

@@ -1,9 +1,9 @@
-"""`tfrecreg plugins trust`, and the records that a registry's plugin files announce.
+"""Finds what a registry's plugin files announce, and implements `tfrecreg plugins trust`.
 
-A file has either hooks, like the module of a distribution, or classes: each source and validator
-in it is announced by its attribute `name`, or by its class name. The files of a folder form one
-package below this module, named by the folder and the digest of its files: a worker process that
-unpickles an object of a local plugin imports the same code, or refuses.
+A file has either hooks, like the module of a distribution, or classes. Then each source and
+validator in it is announced under its attribute `name`, or else its class name. The files of a
+folder form a package below this module, whose name has the folder and the digest of its files. So a
+worker process that unpickles an object of a local plugin imports the same code, or fails.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ from tfrecreg.core.values.errors import UntrustedPluginError, UsageError
 from tfrecreg.core.values.text import safe
 
 _TRUSTED = "trusted.json"
-"""The registries whose plugins may run on this machine, below `XDG_STATE_HOME`."""
+"""File that lists the registries whose plugins may run here, below `XDG_STATE_HOME`."""
 
 
 def local_plugins(
     home: str, patterns: Sequence[str], *, untrusted: bool
 ) -> list[Announced[Any] | BrokenPlugin]:
-    """The records that the files of ``[plugins] local`` announce, and the files that are broken."""
+    """What the files of ``[plugins] local`` announce, and which of these files are broken."""
     found: list[Announced[Any] | BrokenPlugin] = []
     for path in _files(home, patterns):
         file = Path(home, path).resolve()
@@ -62,13 +62,13 @@ def local_plugins(
 
 
 def _files(home: str, patterns: Sequence[str]) -> list[str]:
-    """The files that globs name, relative to the registry, without repetitions."""
+    """The files that match the globs, relative to the registry, each only once."""
     found: dict[str, None] = {}
     for pattern in patterns:
         paths = [each for each in sorted(glob(pattern, root_dir=home)) if each.endswith(".py")]
         if not paths:
             raise UsageError(
-                f"`{CONFIG_NAME}`: `plugins.local` names `{pattern}`, and no file matches"
+                f"`{CONFIG_NAME}`: `plugins.local` names `{pattern}`, but no file matches"
             )
         found.update(dict.fromkeys(map(posixpath.normpath, paths)))
     return list(found)
@@ -104,7 +104,7 @@ def _folder() -> Path:
 
 @cache
 def code_digest(folder: str) -> str:
-    """The digest of the Python files in a folder, read once per process: 16 hex digits."""
+    """The digest of the Python files in a folder, as 16 hex digits. Reads them once per process."""
     hasher, storage = blake3(b"tfrecreg local code v1\n"), LocalStorage(folder)
     for path in sorted(Path(folder).glob("*.py")):
         data = storage.read(path.name)
@@ -149,11 +149,11 @@ def _itself(kind: type[Any]) -> type[Any]:
 
 
 class _Finder:
-    """Finds the modules of local plugins for Python's import, in any process."""
+    """Lets Python import the modules of local plugins, in any process."""
 
     @staticmethod
     def find_spec(name: str, path: object = None, target: object = None) -> ModuleSpec | None:
-        """The module of that name; None if it does not belong to a local plugin."""
+        """The module with that name; None if it does not belong to a local plugin."""
         del path, target
         if not name.startswith(f"{__name__}."):
             return None
@@ -169,7 +169,7 @@ class _Finder:
 
 
 class _Loader(SourceFileLoader):
-    """Compiles the source: Python's caches identify a file by time and size only."""
+    """Always compiles the source, because Python's caches check only a file's time and size."""
 
     def get_code(self, fullname: str) -> CodeType:
         del fullname
@@ -185,11 +185,12 @@ sys.meta_path.insert(0, _Finder)
 def command(session: Session, revoke: bool) -> None:
     """Let the local plugins of this registry run on this machine.
 
-    Local plugins are the files that `[plugins] local` names. They run with your rights: read them
-    first. A clone of the registry in another folder is trusted on its own.
+    Local plugins are the files that `[plugins] local` names. They run with your rights, so read
+    them first. Trust applies to one folder: a clone of the registry in another folder is not
+    trusted.
     """
     home = session.open().storage.root
     change_trust(home, trusted=not revoke)
     if not session.printed_json({"registry": home, "trusted": not revoke}):
-        verb = "trusted no longer" if revoke else "trusted"
+        verb = "no longer trusted" if revoke else "trusted"
         session.out.print(f"the local plugins of this registry are {verb} on this machine")

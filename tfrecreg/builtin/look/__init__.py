@@ -1,1 +1,1 @@
-"""Looking at datasets and records: list, show, head, digest, snippets."""
+"""Shows datasets and records: list, show, head, digest, snippets."""

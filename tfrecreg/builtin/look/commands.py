@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def list_command(session: Session) -> None:
     """List the datasets of the registry.
 
-    Each line has the newest release, the number of releases, and the size.
+    Each line has a dataset's newest release, its number of releases, and its size.
     """
     from tfrecreg.core.registry.listing import list_datasets
 
@@ -53,7 +53,7 @@ def _frameworks(ctx: click.Context, incomplete: str) -> Iterable[str]:
     "--code",
     metavar="FRAMEWORK",
     shell_complete=_frameworks,
-    help="Print Python code that uses it: tf, keras, numpy, grain, torch, tfds, mlflow or wandb.",
+    help="Print Python code for it: tf, keras, numpy, grain, torch, tfds, mlflow or wandb.",
 )
 @click.option(
     "--provenance",
@@ -63,9 +63,9 @@ def _frameworks(ctx: click.Context, incomplete: str) -> Iterable[str]:
 def show_command(session: Session, reference: str, code: str | None, provenance: bool) -> None:
     """Show a build or a release.
 
-    REF is mnist for the build, mnist@1.0.0, mnist@1.* or mnist@latest for a release. The output has
-    its splits, sizes, source, items, labels and digests. `--code` prints a few lines of Python to
-    paste, which read REF in a framework or log it. `--provenance` shows how REF was made.
+    REF is mnist for the build, or mnist@1.0.0, mnist@1.* or mnist@latest for a release. Prints its
+    splits, sizes, source, items, labels and digests. `--code` prints lines of Python to paste,
+    which read REF in a framework or log it. `--provenance` shows how REF was made.
     """
     from tfrecreg.core.registry.data import resolve
 
@@ -142,8 +142,8 @@ def _facts(origin: Origin) -> Iterator[tuple[str, str]]:
 def explain_command(session: Session, code: str | None) -> None:
     """Explain a finding code.
 
-    Prints its meaning, why it matters, and what to do. Lists the codes of a family (CRC), or all
-    codes without a CODE.
+    Prints what the code means, why it matters, and what to do. If CODE is a family such as CRC,
+    lists its codes. Without a CODE, lists all codes.
     """
     from tfrecreg.core.values.codes import CORE_CODES, former_codes
 
@@ -233,10 +233,9 @@ def digest_command(
     """Print the content digest of each split.
 
     TARGET is a reference (mnist, mnist@1.0.0), or a path, URL, folder or glob of TFRecord files of
-    any tool, which need no registry. The digest is computed from the records: equal records in
-    splits of equal names have equal digests, in any order and any shards, plain or gzip. The
-    manifest of a release has the same digest. `tfrecreg check TARGET --same-as REF` names the
-    records that differ.
+    any tool, which need no registry. The digest depends only on the records and the names of their
+    splits, not on their order, the shards or compression. The manifest of a release has the same
+    digest. `tfrecreg check TARGET --same-as REF` names the records that differ.
     """
     from tfrecreg.builtin.look.digest import digest
 
@@ -248,7 +247,7 @@ def digest_command(
 
 
 def _print_digests(found: ContentDigests, *, named: bool) -> None:
-    """One line per split, and one for all splits if there are several."""
+    """Print a line per split, and one for all splits if there are several."""
     rows = [(each.content, each.records, safe(each.split) or "(no name)") for each in found.splits]
     if len(rows) != 1:
         records = sum(each.records for each in found.splits)
@@ -266,7 +265,7 @@ def _print_digests(found: ContentDigests, *, named: bool) -> None:
 def log_command(session: Session, name: str, **chosen: Any) -> None:
     """Show the history of a dataset.
 
-    Lists the releases of NAME, newest first, with the changes of each.
+    Lists the releases of NAME, newest first, and what changed in each.
     """
     from tfrecreg.core.registry.listing import log
 

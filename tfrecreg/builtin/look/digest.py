@@ -1,4 +1,4 @@
-"""The content digest of any TFRecords, computed from their bytes."""
+"""Computes the content digest of any TFRecords from their bytes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class SplitDigest:
     """The content of one split."""
 
     split: str
-    """Name of the split; empty for files whose names state no split."""
+    """Name of the split; empty if the file names state no split."""
     records: int
     shards: int
     content: str
@@ -46,7 +46,7 @@ class ContentDigests(ShortRepr):
     content: str
     """Hex content digest of all splits, as in a manifest."""
     splits: tuple[SplitDigest, ...]
-    """Splits in order of name."""
+    """The splits, sorted by name."""
 
 
 def digest(
@@ -54,8 +54,8 @@ def digest(
 ) -> list[ContentDigests]:
     """The content digests of references and files, computed from the records.
 
-    Two digests are equal if splits of the same names hold the same records, in any shards, order
-    and compression.
+    Two digests are equal if splits with the same names have the same records. Shards, order and
+    compression do not matter.
     """
     registry, engine, progress = Travelling(**context)
     engine = engine or LocalEngine(1)
@@ -80,11 +80,11 @@ def digest(
 
 
 def _with_split(target: Target, split: str | None) -> Target:
-    """The target, with the given split for those of its files whose names state no split."""
+    """The target. If the name of a file states no split, the file gets the given split."""
     if split is None:
         return target
     if not split or all(shard.split for shard in target.shards):
-        problem = "is empty" if not split else "is not needed: the names of all files say a split"
+        problem = "is empty" if not split else "is not needed: all file names state a split"
         raise UsageError(f"`--split {split}` {problem}")
     shards = [shard if shard.split else replace(shard, split=split) for shard in target.shards]
     return replace(target, shards=tuple(sorted(shards, key=lambda each: each.split)))
@@ -127,7 +127,7 @@ def _digest(target: Target, engine: Engine, progress: Progress) -> ContentDigest
 
 
 class _Collector(Validator):
-    """Keeps the digests of all records: 24 bytes per record."""
+    """Keeps the digests of all records, which takes 24 bytes per record."""
 
     name = "digest"
     codes: Sequence[Code] = ()

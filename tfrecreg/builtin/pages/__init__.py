@@ -1,4 +1,4 @@
-"""Pages: HTML files that open anywhere, without a network."""
+"""Makes pages: HTML files that open anywhere, without a network."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @hookimpl
 def tfrecreg_report_formats() -> Iterator[ReportFormatRecord]:
-    """Yield `html`, the only format whose document shows records."""
+    """Yield `html`, the only report format that shows records."""
     yield ReportFormatRecord(name="html", summary="a page with images", load=_load)
 
 

@@ -1,4 +1,4 @@
-"""Check targets, survey their records in the same pass, and fill a page with the results."""
+"""Checks targets, surveys their records in the same pass, and fills a page with the results."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ from tfrecreg.core.workers.interface import Engine
 _FINDINGS = 200
 """Maximum number of findings shown per target."""
 _PLACES = 6
-"""Maximum number of locations of a finding shown with their records."""
+"""Maximum number of locations per finding that are shown with their records."""
 _RECORDS = 100
 """Maximum number of records shown for all findings of a target."""
 _SPLITS = 8
-"""Maximum number of splits of a target with a sample."""
+"""Maximum number of splits per target that get a sample."""
 _SAMPLE = 60
 """Maximum number of records in the sample of a split."""
 _STRIKING = 3
@@ -66,14 +66,14 @@ class _Surveyed:
 
 
 class Surveys:
-    """Collects facts about the records of targets during a check, for a page about them."""
+    """Surveys the records of targets during a check, for a page about the targets."""
 
     def __init__(self, *, statistics: bool = False) -> None:
         self._statistics = statistics
         self._surveyed: dict[str, _Surveyed] = {}
 
     def look(self, target: Target) -> list[Validator]:
-        """The validators that see the records of a target."""
+        """The validators that collect what the page shows about a target."""
         made, validator = StatsOfCheck(target), SurveyValidator()
         self._surveyed[target.name] = _Surveyed(target, validator, made)
         return [validator, *made.validators]
@@ -119,7 +119,7 @@ def make_page(
     engine: Engine | None = None,
     progress: Progress = SILENT,
 ) -> Page:
-    """Check targets, and collect the content of a page about them: see :func:`tfrecreg.report`."""
+    """Check targets, and make the content of a page about them: see :func:`tfrecreg.report`."""
     if against is not None:
         named = named_targets(targets)
         if len(named) != 1 or not isinstance(find_built(named[0], registry), Resolved):
@@ -188,7 +188,7 @@ def _resolved(target: Target) -> Build | Release:
 def _statistics(report: Report, made: StatsOfCheck) -> tuple[Stats | None, str]:
     """The statistics of a target, and why they are missing.
 
-    A target that has no Examples, or was not read completely, has neither statistics nor a reason.
+    Both are empty for a target that has no Examples or was not read completely.
     """
     if report.status == "error":
         return None, ""
@@ -203,7 +203,7 @@ def _statistics(report: Report, made: StatsOfCheck) -> tuple[Stats | None, str]:
 def _findings(
     report: Report, target: Target | None = None, notice: str = ""
 ) -> Iterator[PageFinding]:
-    """The findings; if the target was read, their first locations come with records."""
+    """Yield the findings. If the target was read, their first locations have records."""
     judged: list[tuple[Finding, Waiver | None]] = [(each, None) for each in report.findings]
     judged += zip(report.waived, report.waivers, strict=False)
     judged = judged[:_FINDINGS]
@@ -261,7 +261,7 @@ def _galleries(target: Target, splits: Mapping[str, Survey]) -> Iterator[Gallery
 
 
 def _extremes(target: Target, splits: Mapping[str, Survey]) -> Iterator[Gallery]:
-    """One gallery of all extremes, each record once, with its extremes in words."""
+    """A single gallery of all extremes. It shows each record once, tagged with its extremes."""
     whole = Survey()
     for survey in splits.values():
         for name, picks in survey.extremes.items():
@@ -284,7 +284,7 @@ def _extremes(target: Target, splits: Mapping[str, Survey]) -> Iterator[Gallery]
 
 
 def _sample(survey: Survey) -> list[Pick]:
-    """Records of every class, as many per class as fit, in order of classes; then any records."""
+    """Choose records of every class in turn, and of any class, up to a limit, sorted by class."""
     classes = [
         picks
         for _, picks in sorted(
@@ -302,7 +302,7 @@ def _sample(survey: Survey) -> list[Pick]:
 
 
 def _by_class(records: Sequence[PageRecord]) -> tuple[PageRecord, ...]:
-    """Records by the class that is named first, in order of first appearance."""
+    """Sort records by their first class, with the classes in the order in which they appear."""
     order: dict[str, int] = {}
     for record in records:
         if record.marks:
@@ -316,7 +316,7 @@ def _by_class(records: Sequence[PageRecord]) -> tuple[PageRecord, ...]:
 
 
 def provenance_of(resolved: Build | Release) -> PageProvenance:
-    """The origin and history of a build or a release, from its manifest and its dataset."""
+    """The origin and history of a build or release, from its manifest and its dataset."""
     code = {}
     for name in FRAMEWORKS:
         try:

@@ -46,10 +46,10 @@ def report_command(
     """Write a page that shows a dataset.
 
     TARGET is a reference (mnist, mnist@1.0.0), or a path, URL, folder or glob of TFRecord files.
-    Without one, the page shows every dataset of the registry. The page is one HTML file that opens
-    anywhere and needs no network: verdict, findings, images, numbers and history.
+    Without a TARGET, the page shows every dataset of the registry. The page is one HTML file that
+    opens anywhere and needs no network: verdict, findings, images, numbers and history.
 
-    The exit code is 0 even if there are findings: `check` is the command that judges.
+    The exit code is 0 even if there are findings, because only `check` judges them.
     """
     from tfrecreg.builtin.pages.collect import make_page
     from tfrecreg.builtin.pages.make import write_page
@@ -81,7 +81,7 @@ def report_command(
 
 
 def _default_page(targets: Sequence[str]) -> str:
-    """A file in the current folder, named after the target. Only earlier pages are replaced."""
+    """A file in the current folder, named after the target. Replaces only pages of tfrecreg."""
     name = Path(targets[0]).name if len(targets) == 1 else ""
     stem = re.sub(r"[^\w.@-]+", "-", name).strip("-.")
     path = Path(f"{stem or 'report'}.html")
@@ -90,7 +90,7 @@ def _default_page(targets: Sequence[str]) -> str:
             if "– tfrecreg</title>" in file.read(10_000):
                 return str(path)
         raise UsageError(
-            f"`{path}` exists, and tfrecreg did not make it: name the page with `--output`"
+            f"`{path}` exists, but tfrecreg did not make it: name the page with `--output`"
         )
     return str(path)
 
@@ -108,9 +108,9 @@ def _targets(reports: Sequence[Report]) -> list[dict[str, object]]:
 def site_command(session: Session, folder: str, engine: Engine) -> int:
     """Write a static site of the registry.
 
-    DIR must not exist or must be empty. It gets an index, and a page for each build and each
-    release, for any web server that serves files. Builds and releases whose bytes are on this
-    machine are checked.
+    DIR must not exist or must be empty. The command writes an index, and a page for each build and
+    each release, which any web server can serve. It checks the builds and releases whose bytes are
+    on this machine.
 
     The exit code is 0 even if checks have findings, and 3 if a check is incomplete.
     """

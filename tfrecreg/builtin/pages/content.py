@@ -1,4 +1,4 @@
-"""The content of a page, as data. Strings of data are escaped for terminals, not for HTML."""
+"""The content of a page, as data. Strings from data are escaped for terminals, not for HTML."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tfrecreg.core.values.shards import in_reading_order
 from tfrecreg.core.values.text import count, safe, si_bytes
 
 _COLUMNS = ("split", "shard", "record", "offset", "feature", "key", "expected and found")
-"""Headings for the locations of a finding."""
+"""Column headings for the locations of a finding."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +33,7 @@ class Figure:
     name: str
     value: str
     note: str
-    """More about the value, or an empty text."""
+    """More about the value; may be empty."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +44,7 @@ class Gallery:
     records: tuple[PageRecord, ...]
     note: str = ""
     tags: tuple[str, ...] = ()
-    """What each record exemplifies, in words; empty without words."""
+    """For each record, words that say why it is shown; may be empty."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +53,7 @@ class PageLocation:
 
     location: Location
     record: PageRecord | None
-    """The record; None if the location names none, or if the page already shows enough records."""
+    """The record; None if the location names no record or the page already shows enough."""
     command: str = ""
     """The command that prints the record; empty if the location names none."""
 
@@ -70,7 +70,7 @@ class PageFinding:
     locations: tuple[PageLocation, ...]
 
     def table(self) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
-        """Headings and rows of its locations, without columns that are empty in all rows."""
+        """The headings and rows of the locations' table, without columns that are always empty."""
         rows = [
             (
                 each.split or "",
@@ -115,7 +115,7 @@ class PageProvenance:
 
     manifest: Manifest
     about: Mapping[str, str]
-    """Description, owner, license and citation, as far as the configuration has them."""
+    """Description, owner, license and citation, if the configuration has them."""
     history: tuple[LogEntry, ...]
     """Releases of the dataset, the newest first."""
     schema: str
@@ -130,7 +130,7 @@ class TargetPage:
 
     report: Report
     findings: tuple[PageFinding, ...]
-    """The worst finding first; accepted findings last."""
+    """The worst findings come first, and accepted findings last."""
     figures: tuple[Figure, ...] = ()
     """At most six numbers."""
     charts: tuple[Bars | Scatter, ...] = ()
@@ -139,7 +139,7 @@ class TargetPage:
     """A sample of each split, and the extremes."""
     features: tuple[PageFeature, ...] = ()
     no_features: str = ""
-    """Why numbers of features are missing; empty if they exist or there are no Examples."""
+    """Why `features` is empty; an empty text if it is not, or if there are no Examples."""
     more_features: int = 0
     """Number of features that are not shown."""
     more_charts: tuple[Bars | Scatter, ...] = ()
@@ -162,7 +162,7 @@ class Page:
 
     targets: tuple[TargetPage, ...]
     notice: str = ""
-    """The reason why no image is shown, or an empty text."""
+    """Why no images are shown; empty if they are."""
 
 
 _SPLITS = 4

@@ -1,4 +1,4 @@
-"""Features and charts of a page, from `stats`, a survey and a manifest."""
+"""Makes the features and charts of a page, from `stats`, a survey and a manifest."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from tfrecreg.core.values.shards import in_reading_order
 from tfrecreg.core.values.text import safe, si_bytes
 
 _SPLITS = 3
-"""Maximum number of splits of a feature with a chart."""
+"""Maximum number of splits per feature that get a chart."""
 _TOP = 5
-"""Maximum number of the most frequent texts of a split."""
+"""Maximum number of frequent texts shown per split."""
 _TEXT = 40
 """Maximum number of characters of a frequent text."""
 
@@ -44,7 +44,7 @@ class FeatureValues:
     different: str
     """The number of different texts, in words; empty for numbers."""
     top: tuple[tuple[str, int], ...]
-    """The most frequent texts, each with the number of times that it occurs."""
+    """The most frequent texts, with their counts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,19 +55,19 @@ class PageFeature:
     kind: str
     present: int
     missing: int
-    """Number of records with the feature, and without it."""
+    """Numbers of records with (`present`) and without the feature."""
     per_record: str
     """How many values a record has, in words."""
     range: str
-    """The lowest and the highest value, or the sizes, in words; empty without values."""
+    """The range of the values, or their sizes, in words; empty without values."""
     nan: int
     """Numbers that are NaN."""
     splits: tuple[FeatureValues, ...]
-    """The first splits; a target's only split has no name here."""
+    """The first splits. If the target has only one, it has no name here."""
 
 
 def page_features(stats: Stats, most: int) -> tuple[tuple[PageFeature, ...], int]:
-    """The features of all splits by name, and how many more features exist."""
+    """The features of all splits, sorted by name, and the number of features left out."""
     splits = sorted(stats.splits, key=lambda each: in_reading_order(each.statistics.split))
     records = sum(split.statistics.examples for split in splits)
     found: dict[str, list[tuple[SplitStats, FeatureSummary]]] = {}
@@ -165,7 +165,7 @@ def _values(
 
 
 def _histogram(heading: str, buckets: Sequence[Bucket], whole: bool) -> Histogram | None:
-    """The chart of buckets of equal width, whose counts become columns."""
+    """A chart with a column per bucket. All buckets have the same width."""
     if not buckets or buckets[0].low == buckets[-1].high:
         return None
     return Histogram(
@@ -198,11 +198,11 @@ def _number(value: float) -> str:
 
 
 _BARS = 20
-"""Maximum number of bars of a chart; each of the most frequent classes has a bar."""
+"""Maximum number of bars of a chart. A chart of classes shows the most frequent ones."""
 _POINTS = 600
 """Maximum number of points of a scatter chart."""
 _OBJECTS = 20
-"""Up to this number of objects, each number has its own bar."""
+"""Each number of objects below this one has its own bar."""
 
 
 def charts_of(
@@ -211,7 +211,7 @@ def charts_of(
     splits: Mapping[str, Survey],
     history: Sequence[LogEntry],
 ) -> Iterator[Bars | Scatter]:
-    """The most telling charts about a target: classes, sizes of images, growth over releases."""
+    """The main charts about a target: classes, sizes of images, growth over releases."""
     yield from class_charts(splits, labels)
     yield from _sizes(splits)
     yield from _growth(manifest, history)
@@ -228,7 +228,7 @@ def feature_charts(
 def class_charts(
     splits: Mapping[str, Survey], labels: Mapping[str, Sequence[str]]
 ) -> Iterator[Bars]:
-    """Values by class and split, one chart per feature of class numbers."""
+    """For each feature with class numbers, a chart that counts values by class and split."""
     for feature in sorted({name for survey in splits.values() for name in survey.classes}):
         counts = {split: survey.classes.get(feature, Counter()) for split, survey in splits.items()}
         total: Counter[int] = Counter()
@@ -299,7 +299,7 @@ def _sizes(splits: Mapping[str, Survey]) -> Iterator[Scatter]:
 
 
 def _growth(manifest: Manifest | None, history: Sequence[LogEntry]) -> Iterator[Bars]:
-    """Records by release, the oldest first, and then of a build that is not released."""
+    """Number of records per release, the oldest first, and then of an unreleased build."""
     counts = [(entry.version, entry.records) for entry in reversed(history)]
     if manifest is not None and manifest.release is None and counts:
         counts.append(("build", sum(split.records for split in manifest.splits)))

@@ -1,4 +1,4 @@
-"""The operations: a page about targets, also as a report format, and pages of a registry."""
+"""Operations that write a page about targets or a site of a registry, and a report format."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class PageResult(ShortRepr):
     """Results of the check, one per target."""
 
     def _repr_html_(self) -> str:
-        """The page in a frame, for a notebook. It can run its own script and nothing else."""
+        """The page in a frame, for a notebook. The frame can run only its own script."""
         # In such a frame, a bare `#place` would lead to a place of the notebook.
         inside = escape(self.html.replace('href="#', 'href="about:srcdoc#'))
         names = escape(", ".join(each.target for each in self.reports))
@@ -58,7 +58,7 @@ class PageResult(ShortRepr):
 def write_page(
     page: Page, output: str | os.PathLike[str] | None = None, progress: Progress = SILENT
 ) -> PageResult:
-    """Render a page as HTML, and write it to `output` if given: the whole page or nothing."""
+    """Render a page as HTML. If `output` is given, write the whole page to it, or nothing."""
     if page.notice:
         progress.note(page.notice)
     html = render_page(page)
@@ -68,7 +68,7 @@ def write_page(
 
 
 def show_records(target: Target, places: Sequence[tuple[str, int]]) -> str:
-    """A page of records only, as HTML. A place is a shard's escaped name and a record number."""
+    """An HTML page with only records. A place is a shard's escaped name and a record number."""
     names = {safe(shard.name): shard.name for shard in target.shards}
     wanted = [PagePlace(names[shard], record) for shard, record in places]
     records = read_records(target, wanted)
@@ -83,7 +83,7 @@ def diff_page(
     engine: Engine | None = None,
     progress: Progress = SILENT,
 ) -> tuple[str, DiffResult]:
-    """A page about the difference of two versions, as HTML, and the difference itself."""
+    """An HTML page about the difference between two versions, and the difference itself."""
     first, second = (expect_built(each, registry) for each in (before, after))
     found = difference_of(first, second, progress, engine=engine)
     return render_difference(found), found.result
@@ -115,8 +115,8 @@ def site(
 ) -> SiteResult:
     """Write a static site of a registry: an index, and a page for each build and release.
 
-    Every build and release whose bytes are on this machine is checked. The page of any other
-    version shows its manifest and how to fetch its bytes.
+    Every build and release whose bytes are on this machine is checked. The page of another version
+    shows its manifest and how to fetch its bytes.
     """
     opened = open_registry(registry)
     path = free_folder(folder, opened)
@@ -202,13 +202,13 @@ def _write_in(stage: Storage, name: str, html: str) -> None:
 
 
 class HtmlFormat(ReportFormat):
-    """A page: with records if a check has just read them, otherwise without."""
+    """A page as a report format. It shows records only if a check has just read them."""
 
     def __init__(self) -> None:
         self._surveys = Surveys()
 
     def look(self, target: Target) -> Sequence[Validator]:
-        """The survey of the records."""
+        """The validators that survey the records."""
         return self._surveys.look(target)
 
     def render(self, reports: Sequence[Report], context: ReportContext) -> str:

@@ -1,4 +1,4 @@
-"""Records as a page shows them: their values, and their image as a thumbnail with boxes."""
+"""Reads what a page shows of records: their values, and a thumbnail of the image with boxes."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from tfrecreg.core.values.text import safe
 _SIDE = 240
 """Maximum number of pixels of the shorter side of a thumbnail."""
 _SMALL = 64
-"""An image is enlarged if its longer side has at most this many pixels."""
+"""Images are enlarged if their longer side has at most this many pixels."""
 _FEATURES = 60
-"""Maximum number of features shown of a record."""
+"""Maximum number of features that are shown per record."""
 _THUMBNAIL = 250_000
-"""Maximum number of bytes of a thumbnail. Thumbnails of very long images have more."""
+"""Maximum number of bytes of a thumbnail. Those of very long images may need more."""
 
 
 class PagePlace(NamedTuple):
@@ -68,7 +68,7 @@ class PageRecord:
     length: int | None = None
     key: str | None = None
     marks: tuple[ClassMark, ...] = ()
-    """Its class, or the classes of its objects, the most frequent first; empty without classes."""
+    """Its class, or the classes of its objects, the most frequent first; may be empty."""
     features: tuple[ShownFeature, ...] = ()
     more_features: int = 0
     image: PageImage | None = None
@@ -83,7 +83,7 @@ class PageRecord:
 
 
 def read_records(target: Target, places: Iterable[PagePlace]) -> dict[PagePlace, PageRecord]:
-    """Records by place; damaged records come with their fault. One shard is open at a time."""
+    """The records at the given places, damaged ones with their faults. Opens a shard at a time."""
     wanted: dict[str, list[int]] = {}
     decoders = target_decoders(target)
     for place in sorted(set(places)):
@@ -124,7 +124,7 @@ def _read_shard(
                 if payload is None:
                     found[place] = _unread(shard, number, damage, offset=offset, key=key)
                     continue
-                damage = f"{damage}; this is what its bytes show"
+                damage = f"{damage}; its bytes are shown as they are"
             shown = shown_record(shard, index, (number, offset, length), payload, decoders)
             example = shown.example
             image, problem = None, ""
@@ -158,7 +158,7 @@ def _read_shard(
 
 
 def _as_it_is(shard: Shard, offset: int, length: int) -> bytes | None:
-    """The payload of a damaged record, if the file is plain and the payload an Example."""
+    """The payload of a damaged record; None unless the file is plain and the payload an Example."""
     if not 0 < length <= HOLD_LIMIT:
         return None
     try:
@@ -188,7 +188,7 @@ def _unread(
 def _thumbnail(
     images: Sequence[ShownImage], example: Example, labels: Mapping[str, Sequence[str]]
 ) -> tuple[PageImage | None, str]:
-    """The thumbnail of a record's first image with a header, or the reason for its absence."""
+    """The thumbnail of the first image with a readable header, or the reason why it is missing."""
     image = next((each for each in images if each.header is not None), None)
     if image is None or image.header is None:
         return None, ""

@@ -1,7 +1,7 @@
-"""The content of a page, and the difference of two versions, as one HTML file.
+"""Renders the content of a page, or the difference between versions, as one HTML file.
 
-Its own Content-Security-Policy forbids all requests. It allows only the inline styles and script,
-which it names by their hashes. The page works without the script.
+The file's Content-Security-Policy forbids all requests and allows only its inline styles and
+script, which it identifies by their hashes. The page works without the script.
 """
 
 from __future__ import annotations
@@ -77,14 +77,14 @@ class SiteEntry:
     status: str = ""
     """``pass``, ``fail`` or ``error`` of that page's check; empty without a page."""
     releases: Mapping[str, str] = field(default_factory=dict)
-    """Page by version, the newest first."""
+    """The page of each version, the newest first."""
     records: int = 0
     bytes: int = 0
     splits: Mapping[str, int] = field(default_factory=dict)
     sample: tuple[PageImage, ...] = ()
     """A few images."""
     problem: str = ""
-    """The reason for a missing page, or an empty text."""
+    """Why there is no page, or why pages are missing; may be empty."""
 
 
 def render_page(page: Page, links: Mapping[str, str] | None = None) -> str:
@@ -103,7 +103,7 @@ def render_records(target: str, records: Sequence[PageRecord]) -> str:
 
 
 def render_difference(found: PageDifference) -> str:
-    """A page about the difference of two versions only."""
+    """A page that shows only the difference between two versions."""
     return _render("difference.html.j2", found=found)
 
 
@@ -176,13 +176,13 @@ def _chart(chart: Bars | Histogram | Scatter) -> Markup:
 
 
 def _in_order(splits: Iterable[Any], name: str) -> list[Any]:
-    """Values by split, in the order of reading."""
+    """Sort values by their split, in the order in which splits are read."""
     get = itemgetter(int(name)) if name.isdigit() else attrgetter(name)
     return sorted(splits, key=lambda each: in_reading_order(get(each)))
 
 
 def _ticks(text: str) -> Markup:
-    """A text in which names in backticks become code."""
+    """The text as HTML, with names in backticks as code."""
     return Markup(_TICKS.sub(r"<code>\1</code>", str(escape(text))))
 
 
@@ -197,7 +197,7 @@ def _lines(text: str) -> str:
 
 
 def _hash(text: str) -> str:
-    """The source expression of CSP 3, section 2.3.1, that allows `text` inline."""
+    """The source expression (CSP 3, section 2.3.1) that allows `text` inline."""
     digest = hashlib.sha256(text.encode("utf-8")).digest()
     return f"sha256-{base64.b64encode(digest).decode('ascii')}"
 
@@ -208,7 +208,7 @@ def _text(name: str) -> str:
 
 
 _CHANGES = 12
-"""Maximum number of examples of each kind of difference."""
+"""Maximum number of examples per kind of difference."""
 
 
 def difference_of(
@@ -221,7 +221,7 @@ def difference_of(
 ) -> PageDifference:
     """Compare two versions, and read some of the records that differ.
 
-    Records are read if the bytes of their side are on this machine.
+    Reads only records whose bytes are on this machine.
     """
     engine = engine or LocalEngine(1)
     result = diff(before, after, engine=engine, progress=progress)
@@ -273,7 +273,7 @@ def _place(target: Target | None, change: RecordDiff) -> PagePlace:
 
 
 def _places_of(target: Target | None, wanted: Collection[_Key]) -> dict[PagePlace, _Key]:
-    """The places of the wanted examples, found through the indexes."""
+    """The places of the wanted examples, according to the indexes."""
     found: dict[PagePlace, _Key] = {}
     for shard in target.shards if target is not None and wanted else ():
         index = index_of(shard)

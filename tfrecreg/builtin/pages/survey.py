@@ -1,7 +1,7 @@
-"""A survey of the records for a page, made in the same pass over the bytes as the check.
+"""Surveys the records for a page, while the check reads them.
 
-Records are picked by a hash of their checksum, so the same version has the same sample, for any
-shards and number of workers.
+A hash of its checksum decides whether a record is picked. So a version always has the same sample,
+whatever the shards and the number of workers.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ _Hashes = npt.NDArray[np.uint64]
 _PER_CLASS = 8
 """Number of records kept per class of a split."""
 _OF_NO_CLASS = 48
-"""Number of records kept per split, of any class."""
+"""Number of records kept per split, whatever their class."""
 _CLASSES = 2000
-"""Maximum number of classes with kept records per split."""
+"""Maximum number of classes per split for which records are kept."""
 _COUNTED = 20_000
-"""Maximum number of distinct values that are counted: classes, and sizes of images."""
+"""Maximum number of distinct classes or image sizes that are counted."""
 _EXTREMES = 6
 """Number of records kept per extreme."""
 _BINS = 20
-"""Number of bins of the relative area of boxes: three per power of ten, from 1e-6.67 to 1."""
+"""Number of bins for the areas of boxes, relative to the image, with three per power of ten."""
 _ANY = np.uint64(2**64 - 1)
 _MIX = np.uint64(0x9E3779B97F4A7C15)
-"""2^64 divided by the golden ratio: multiplying by it spreads hashes (Knuth, TAOCP 3, 6.4)."""
+"""2^64 divided by the golden ratio. Multiplying by it spreads hashes (Knuth, TAOCP 3, 6.4)."""
 
 EXTREMES: Mapping[str, str] = {
     "largest": "largest",
@@ -52,14 +52,14 @@ EXTREMES: Mapping[str, str] = {
     "tallest": "tallest",
     "objects": "most objects",
 }
-"""Extremes by name, in words."""
+"""The displayed words for each extreme."""
 
 
 class Pick(NamedTuple):
     """A record to show."""
 
     order: int
-    """A hash, or the negated value that makes the record extreme; the lowest orders are kept."""
+    """A hash, or a value that is low for extreme records. The lowest orders are kept."""
     shard: str
     """The shard's name, as in locations."""
     record: int
@@ -72,19 +72,19 @@ class Survey:
 
     records: int = 0
     classes: dict[str, Counter[int]] = field(default_factory=dict)
-    """Number of values of each class, by feature of class numbers."""
+    """For each feature with class numbers, the number of values of each class."""
     names: dict[str, dict[int, bytes]] = field(default_factory=dict)
-    """Names by class number, as the records have them beside the number; by feature."""
+    """For each feature with class numbers, the names that records give beside the numbers."""
     unnamed: set[str] = field(default_factory=set)
-    """Features of class numbers whose numbers do not have one name each."""
+    """Features with class numbers in which some number has no name or several."""
     sizes: Counter[tuple[int, int]] = field(default_factory=Counter)
-    """Images by width and height in pixels."""
+    """Number of images per width and height in pixels."""
     objects: Counter[int] = field(default_factory=Counter)
-    """Records by number of objects."""
+    """Number of records per number of objects."""
     areas: list[int] = field(default_factory=lambda: [0] * _BINS)
-    """Boxes by the logarithm of their share of the image."""
+    """Number of boxes per bin of the logarithm of their share of the image."""
     samples: dict[int | None, list[Pick]] = field(default_factory=dict)
-    """Records by class; None stands for records of any class."""
+    """The kept records of each class; those under None may have any class."""
     extremes: dict[str, list[Pick]] = field(default_factory=dict)
 
     def merge(self, other: Survey) -> Survey:
@@ -105,7 +105,7 @@ class Survey:
         return self
 
     def count_classes(self, name: str, counts: Mapping[int, int]) -> None:
-        """Add numbers of values by class."""
+        """Add the numbers of values per class."""
         self._count(self.classes.setdefault(name, Counter()), counts)
 
     def name_classes(self, feature: str, pairs: Iterable[tuple[int, bytes]]) -> None:
@@ -116,7 +116,7 @@ class Survey:
                 self.unnamed.add(feature)
 
     def count_sizes(self, counts: Mapping[tuple[int, int], int]) -> None:
-        """Add numbers of images by width and height."""
+        """Add the numbers of images per width and height."""
         self._count(self.sizes, counts)
 
     def keep(self, number: int | None, picks: Iterable[Pick]) -> None:
@@ -138,7 +138,7 @@ class Survey:
 
 
 def class_names(splits: Iterable[Survey]) -> dict[str, tuple[str, ...]]:
-    """Names of classes by number, for each feature whose numbers have one name each."""
+    """The class names by number, for each feature in which every number has exactly one name."""
     whole = Survey()
     for each in splits:
         whole.merge(each)
@@ -173,7 +173,7 @@ class SurveyVisitor(Visitor):
         self._shard = shard.name
         self._survey = Survey()
         self._bars: _Hashes = np.full(_CLASSES, _ANY)
-        """For each class, the hash below which records are kept; most batches have none."""
+        """For each class, the hash below which records are kept. Most batches have none."""
 
     def batch(self, batch: RecordBatch) -> None:
         self._survey.records += len(batch)
@@ -202,7 +202,7 @@ class SurveyVisitor(Visitor):
     def _lower(
         self, kept: list[Pick], order: npt.NDArray[Any], numbers: _Ints, most: int
     ) -> list[Pick]:
-        """The records that may replace a record in `kept`; usually none."""
+        """The records that may replace one in `kept`, usually none."""
         if len(kept) == most:
             rows = np.flatnonzero(order < kept[-1].order)
             if not rows.size:
@@ -295,10 +295,10 @@ class SurveyVisitor(Visitor):
 def _sides_of_table(
     tables: Tables, table: Table, image: str, decoders: Decoders
 ) -> tuple[_Ints, _Ints]:
-    """Width and height of each image of a table; zeros if unknown.
+    """The width and height of each image of a table; 0 if unknown.
 
-    The sides that the records declare are used if they exist: `images` compares them with
-    the headers.
+    Uses the sides that the records declare, if there are any, because the validator `images`
+    compares them with the headers.
     """
     named = {
         side: next((each for each in neighbours(image, side) if holds_integers(table, each)), None)
@@ -317,7 +317,7 @@ def _sides_of_table(
 
 
 def _extremes(width: _Ints, height: _Ints) -> dict[str, _Ints]:
-    """For each extreme, a value per image; the images with the lowest values are extreme."""
+    """For each extreme, a value per image, which is lowest for the most extreme images."""
     known = (width > 0) & (height > 0)
     area = np.where(known, width * height, 0)
     beyond = np.iinfo(np.int64).max
@@ -332,7 +332,7 @@ def _extremes(width: _Ints, height: _Ints) -> dict[str, _Ints]:
 
 
 class SurveyValidator(Validator):
-    """Makes the survey in the pass of a check. It reports no findings.
+    """Makes the survey during a check. It reports no findings.
 
     After the check, `splits` contains the surveys.
     """

@@ -1,4 +1,4 @@
-"""Questions in SQL: the catalog of a target, and DuckDB over it."""
+"""Answers questions in SQL: DuckDB queries a catalog of the records."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 @hookimpl
 def tfrecreg_validators() -> Iterator[ValidatorRecord]:
-    """Yield `questions`; its module loads only for a gate with expectations."""
+    """Yield `questions`, whose module is imported only if a gate has expectations."""
     yield ValidatorRecord(
         "questions",
-        "the answers to `expect` of a gate, in SQL",
+        "SQL answers, compared with `expect` of a gate",
         CodeList("QRY*"),
         _load,
         runs_with="limits",

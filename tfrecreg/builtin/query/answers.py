@@ -1,7 +1,7 @@
-"""The formats of an answer, written in pieces: no answer is in memory as a whole.
+"""Writes an answer in each format, piece by piece, so that memory never holds it whole.
 
-A spreadsheet evaluates text that begins with ``=``, ``+``, ``-``, ``@``, a tab or a return: in CSV
-such text gets an apostrophe.
+A spreadsheet evaluates text that begins with ``=``, ``+``, ``-``, ``@``, a tab or a return. In CSV,
+an apostrophe precedes such text.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ from tfrecreg.core.values.errors import UsageError
 from tfrecreg.core.values.text import json_data, safe
 
 SHOWN_ROWS = 1000
-"""Maximum number of rows of a table for people; CSV, JSON and Parquet have all rows."""
+"""Maximum number of rows of a printed table. CSV, JSON and Parquet have all rows."""
 _CELL = 200
-"""Maximum number of characters of a cell for people."""
+"""Maximum number of characters of a printed cell."""
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def answer_rows(batches: Iterable[Any]) -> Iterator[tuple[Any, ...]]:
-    """The rows of record batches, as values of Python."""
+    """The rows of record batches, as Python values."""
     for batch in batches:
         try:
             columns = [column.to_pylist() for column in batch.columns]
         except (ValueError, OverflowError) as error:  # such as a date beyond the year 9999
             raise UsageError(
-                f"Python cannot hold the answer: {error}; CAST(.. AS VARCHAR) makes it a text"
+                f"Python cannot hold the answer: {error}; use CAST(.. AS VARCHAR)"
             ) from None
         yield from zip(*columns, strict=True)
 
 
 def plain_value(value: Any) -> Any:
-    """A value for JSON: bytes in hex, times by ISO 8601, whole decimals as integers."""
+    """A value for JSON: bytes as hex, times in ISO 8601, whole decimals as integers."""
     if isinstance(value, bytes):
         return value.hex()
     if isinstance(value, Decimal):
@@ -56,7 +56,7 @@ def plain_value(value: Any) -> Any:
 
 
 def cell(value: Any) -> str:
-    """A value for people, escaped."""
+    """A value as printed, escaped."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -71,7 +71,7 @@ def cell(value: Any) -> str:
 
 
 def as_csv(names: Sequence[str], batches: Iterable[Any]) -> Iterator[bytes]:
-    """The rows as CSV by RFC 4180, with line feeds; null is empty."""
+    """The rows as CSV (RFC 4180) with line feeds. A null becomes an empty cell."""
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     for row in chain([names], answer_rows(batches)):
@@ -100,7 +100,7 @@ def as_jsonl(names: Sequence[str], batches: Iterable[Any]) -> Iterator[bytes]:
 def as_json(
     names: Sequence[str], types: Sequence[str], batches: Iterable[Any], head: dict[str, Any]
 ) -> Iterator[bytes]:
-    """One document: `head`, the columns, and an object per row."""
+    """One JSON document with `head`, the columns, and an object per row."""
     columns = [{"name": name, "type": kind} for name, kind in zip(names, types, strict=True)]
     start = json.dumps(
         {"format_version": JSON_VERSION, **head, "columns": columns}, ensure_ascii=True, indent=2
@@ -121,7 +121,7 @@ def _json_row(names: Sequence[str], row: Sequence[Any]) -> bytes:
 def as_markdown(
     names: Sequence[str], batches: Iterable[Any], beyond: Callable[[], None]
 ) -> Iterator[bytes]:
-    """A table, of :data:`SHOWN_ROWS` rows at most."""
+    """A table with at most :data:`SHOWN_ROWS` rows."""
     shown = [safe(name, limit=_CELL) for name in names]
     yield _markdown_row(shown) + _markdown_row(["---"] * len(names))
     for row in some(answer_rows(batches), beyond):
@@ -134,14 +134,14 @@ def _markdown_row(cells: Iterable[str]) -> bytes:
 
 
 def some(rows: Iterator[tuple[Any, ...]], beyond: Callable[[], None]) -> Iterator[tuple[Any, ...]]:
-    """The first :data:`SHOWN_ROWS` rows; calls `beyond` if there are more."""
+    """The first :data:`SHOWN_ROWS` rows. Calls `beyond` if there are more."""
     yield from islice(rows, SHOWN_ROWS)
     if next(rows, None) is not None:
         beyond()
 
 
 def as_parquet(schema: Any, batches: Iterable[Any]) -> Iterator[bytes]:
-    """A Parquet file; several batches form a row group."""
+    """A Parquet file with several batches per row group."""
     pa, pq = arrow_module(), parquet()
     with tempfile.TemporaryFile() as file:
         try:
@@ -151,7 +151,7 @@ def as_parquet(schema: Any, batches: Iterable[Any]) -> Iterator[bytes]:
                     writer.write_table(pa.Table.from_batches(group, schema))
         except pa.ArrowException as error:
             raise UsageError(
-                f"Parquet cannot hold the answer: {error!s}; CAST(.. AS VARCHAR) makes it a text"
+                f"Parquet cannot hold the answer: {error!s}; use CAST(.. AS VARCHAR)"
             ) from None
         file.seek(0)
         while piece := file.read(1 << 20):

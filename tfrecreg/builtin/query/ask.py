@@ -1,4 +1,4 @@
-"""A question to one or more targets: named tables, the answer, and questions to try."""
+"""Asks one or more targets: opens their tables, returns answers, and suggests questions."""
 
 from __future__ import annotations
 
@@ -59,25 +59,25 @@ class QueryTable:
 
     name: str
     target: str
-    """The target of its rows; empty for the tables of all targets together."""
+    """The target that its rows come from; empty if it combines all targets."""
     columns: tuple[tuple[str, str], ...]
     """Names and types of the columns."""
 
 
 @dataclass
 class Questions:
-    """The tables of targets, open to questions. Close it, or use it in a ``with`` block."""
+    """The open tables of targets, to ask questions. Close it, or use it in a ``with`` block."""
 
     targets: tuple[Target, ...]
     catalogs: tuple[tuple[ShardCatalog, ...], ...]
     """The catalogs of the shards of each target."""
     connection: Connection
     names: tuple[tuple[str, str], ...]
-    """Each table, with its target."""
+    """The name of each table, with its target."""
     notes: tuple[str, ...]
-    """What the tables lack, one line each."""
+    """What the tables do not contain, one line each."""
     absent: tuple[tuple[str, str], ...]
-    """Tables that are empty because no data were found, with the reason."""
+    """Tables that are empty because no data were found, each with the reason."""
     _stack: ExitStack = field(repr=False)
 
     def __enter__(self) -> Questions:
@@ -98,7 +98,7 @@ class Questions:
         )
 
     def notes_on(self, sql: str) -> tuple[str, ...]:
-        """Notes for the user on the answer to a question, one line each."""
+        """Notes on the answer to a question, one line each."""
         asked = sql.lower()
         return (*self.notes, *(why for name, why in self.absent if name in asked))
 
@@ -121,7 +121,7 @@ class QueryAnswer:
 
     Attributes:
         table: a ``pyarrow.Table``.
-        notes: what the tables lack, one line each: missing shards, damaged records.
+        notes: what the tables do not contain (shards, damaged records), one line each.
     """
 
     def __init__(self, table: Any, notes: Sequence[str] = ()) -> None:
@@ -133,11 +133,11 @@ class QueryAnswer:
         return self.table
 
     def df(self) -> Any:
-        """The table as a ``pandas.DataFrame``, where pandas is installed."""
+        """The table as a ``pandas.DataFrame``; requires pandas."""
         return self.table.to_pandas()
 
     def rows(self) -> list[dict[str, Any]]:
-        """The rows, as dictionaries by column."""
+        """The rows, as dictionaries with the column names as keys."""
         names = self.table.column_names
         rows = answer_rows(self.table.to_batches())
         return [dict(zip(names, row, strict=True)) for row in rows]
@@ -167,10 +167,10 @@ def ask(
 ) -> Questions:
     """Open the tables of targets. Catalogs that are not in the cache are made.
 
-    One target has the tables `records`, `objects`, `splits`, `findings` and `ledger`. With several
-    targets, the table `a` has the records of the first, `b` those of the second, and so on; the
-    other tables are `a_objects` and so on. The five tables then have the rows of all targets, and a
-    first column `target`. For a question about `previous`, one target also has that table.
+    One target has the tables `records`, `objects`, `splits`, `findings` and `ledger`. Several
+    targets are named `a`, `b` and so on: the table `a` has the records of the first target,
+    `a_objects` its objects. The five tables then combine the rows of all targets, and their first
+    column is `target`. If `sql` names the table `previous`, one target also has that table.
     """
     named = named_targets(targets, once=False)  # each target has its own tables
     if not named or len(named) > len(_LETTERS):
@@ -211,14 +211,14 @@ def ask_targets(
             cache = stack.enter_context(closing(CatalogCache(target)))
             known.append((target, tuple(catalogs_of(target, cache, engine, progress))))
         return _opened(stack, connection, known[:own], known[own:], report=report)
-    raise AssertionError("an exit stack swallows nothing")
+    raise AssertionError("an exit stack suppresses no exceptions")
 
 
 def ask_catalogs(
     target: Target, catalogs: Sequence[ShardCatalog], previous: Target | None = None
 ) -> Questions:
-    """Open the tables of a target whose catalogs were made in the pass of a check. The catalogs of
-    `previous`, if it is given, are made in a pass of their own.
+    """Open the tables of a target whose catalogs a check made while it read the records. If
+    `previous` is given, its catalogs are made in a separate pass.
 
     There is no table `findings`: the check is not finished, and an empty table would claim that
     it found nothing.
@@ -232,11 +232,11 @@ def ask_catalogs(
             earlier.append((previous, made))
         known = [(target, tuple(catalogs))]
         return _opened(stack, connection, known, earlier, in_check=True)
-    raise AssertionError("an exit stack swallows nothing")
+    raise AssertionError("an exit stack suppresses no exceptions")
 
 
 def previous_of(target: Target) -> Target | None:
-    """The release before a release, or the newest release for a build; None if there is none."""
+    """The newest release that came before a release or a build; None if there is none."""
     if target.home is None or not target.dataset:
         return None
     registry = open_registry(target.home.root)
@@ -258,7 +258,7 @@ def _opened(
     report: str | None = None,
     in_check: bool = False,
 ) -> Questions:
-    """Open the tables of targets, and of a previous release; a running check has no findings."""
+    """Open the tables of targets and a previous release, without `findings` during a check."""
     made = _Tables(connection.folder)
     for letter, (target, catalogs) in zip(_LETTERS, known, strict=False):
         prefix = f"{letter}_" if len(known) > 1 else ""
@@ -293,7 +293,7 @@ def _opened(
 
 
 class _Tables:
-    """The names and the SQL of tables, in the order of their creation."""
+    """The names and the SQL of tables, in the order in which they are created."""
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
@@ -304,14 +304,14 @@ class _Tables:
         self.absent: list[tuple[str, str]] = []
 
     def add(self, name: str, target: Target | None, sql: str) -> None:
-        """Add a table of one target, or of all targets."""
+        """Add a table of one target, or of all targets if `target` is None."""
         self.tables.append((name, sql))
         self.names.append((name, target.name if target is not None else ""))
 
     def add_records(
         self, name: str, target: Target, catalogs: Sequence[ShardCatalog]
     ) -> TargetTables:
-        """Add the table of a target's records; returns the tables in its catalogs."""
+        """Add the table of a target's records. Returns all tables of the target's catalogs."""
         made = TargetTables(catalogs, target.labels)
         self.paths += made.paths
         self.notes += _lacks(target, catalogs, made)
@@ -326,7 +326,7 @@ class _Tables:
         columns: Mapping[str, str],
         write: Callable[[str], str],
     ) -> None:
-        """Add a table; `write` puts its rows into a file, or returns why the table is empty."""
+        """Add a table. `write` writes its rows to a file, or returns why there are none."""
         path = f"{self._folder}/{prefix}{name}.parquet"
         why = write(path)
         if why:
@@ -341,7 +341,7 @@ class _Tables:
 
 
 def _lacks(target: Target, catalogs: Sequence[ShardCatalog], made: TargetTables) -> Iterator[str]:
-    """What the tables of a target lack, one line each."""
+    """What the tables of a target do not contain, one line each."""
     faults = sum(each.kept.entry.faults for each in catalogs)
     if faults:
         places = "1 damaged place is" if faults == 1 else f"{faults:,} damaged places are"
@@ -349,7 +349,7 @@ def _lacks(target: Target, catalogs: Sequence[ShardCatalog], made: TargetTables)
     if target.manifest is not None and not target.partial:
         missing = len(target.manifest.shards) - len(target.shards)
         if missing > 0:
-            yield f"missing here and left out: {count(missing, 'shard')} of `{target.name}`"
+            yield f"not available here, so left out: {count(missing, 'shard')} of `{target.name}`"
     beyond = {name for each in catalogs for name in each.kept.entry.left_out}
     if beyond or made.columns.left_out > 0:
         yield (
@@ -360,7 +360,7 @@ def _lacks(target: Target, catalogs: Sequence[ShardCatalog], made: TargetTables)
 
 
 def expect_sound(questions: Questions, *, listed: bool = False) -> None:
-    """Refuse targets with damage, because a condition cannot see damaged records."""
+    """Refuse damaged targets, because a condition cannot be evaluated on damaged records."""
     for target, catalogs in zip(questions.targets, questions.catalogs, strict=True):
         for each in catalogs:
             if each.kept.entry.faults:

@@ -1,8 +1,8 @@
-"""The catalogs of all shards of a target: from the cache, or made in a pass over the bytes.
+"""The catalogs of all shards of a target, read from the cache or made by reading the shards.
 
-A catalog file gets its name when it is complete. A note has the digest of a shard's bytes, and
-holds while the shard keeps its size, time and inode. As in git's index, a shard that was changed
-less than two seconds before it was read gets no note.
+A catalog file gets its final name once it is complete. A note records the digest of a shard's
+bytes. It is valid while the shard keeps its size, time and inode. As in git's index, a shard gets
+no note if it changed less than two seconds before it was read.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 _RACY_NS = 2_000_000_000
 _GLOB = frozenset("*?[]{}")
 _BYTE_SECONDS = 8e-9
-"""Approximate cost of a byte of a shard."""
+"""Approximate time to catalog one byte of a shard."""
 
 
 class KeptCatalog(NamedTuple):
@@ -56,7 +56,7 @@ class KeptCatalog(NamedTuple):
     entry: CatalogEntry
     records: str
     objects: str
-    """The file of objects exists only if the entry says so."""
+    """Path of the file of objects, which exists only if ``entry.has_objects``."""
 
 
 class ShardCatalog(NamedTuple):
@@ -65,7 +65,7 @@ class ShardCatalog(NamedTuple):
     shard: Shard
     kept: KeptCatalog
     state: FileStamp | None
-    """The state of the file when its digest was determined."""
+    """The state of the file when its digest was computed."""
 
 
 class _Asked(NamedTuple):
@@ -74,11 +74,11 @@ class _Asked(NamedTuple):
     shard: Shard
     state: FileStamp | None
     since: int
-    """Time at which its state was read, in nanoseconds."""
+    """Time at which `state` was read, in nanoseconds."""
 
 
 def kept_in(place: Storage, part: CatalogPart) -> KeptCatalog:
-    """Write a catalog to a folder. Its file of records comes last and completes it."""
+    """Write a catalog to a folder. The file of records, written last, marks it as complete."""
     records, objects = catalog_paths(part.entry.shard, part.entry.index)
     for path, data in ((objects, part.objects), (records, part.records)):
         if data:
@@ -97,7 +97,7 @@ def remove_files(paths: Iterable[str]) -> None:
 def state_of(shard: Shard) -> FileStamp | None:
     """The current state of the file of a shard; None if it cannot identify the bytes.
 
-    A web server may send neither time nor ETag: then a change would go unnoticed.
+    If a web server sends neither time nor ETag, a change would go unnoticed.
     """
     try:
         entry = shard.storage.stat(shard.path, follow="all")
@@ -109,10 +109,9 @@ def state_of(shard: Shard) -> FileStamp | None:
 
 
 class CatalogCache:
-    """The kept catalogs of a target: in its registry, else in the user's cache.
+    """Keeps the catalogs of a target in its registry, or else in the user's cache.
 
-    If both are read-only, or no catalogs are kept, they are in a temporary folder until
-    :meth:`close`.
+    If both are read-only, or `keeps` is false, a temporary folder has them until :meth:`close`.
     """
 
     def __init__(self, target: Target, *, keeps: bool = True) -> None:
@@ -141,9 +140,7 @@ class CatalogCache:
         return ""
 
     def note_digest(self, asked: _Asked, digest: str) -> None:
-        """Remember the digest of the bytes of a file, unless the file changed during the read or
-        shortly before.
-        """
+        """Remember the digest of a file, unless it changed while it was read or shortly before."""
         state = asked.state
         if state is None or state_of(asked.shard) != state:
             return
@@ -156,7 +153,7 @@ class CatalogCache:
                 return
 
     def recall(self, digest: str, index: str) -> KeptCatalog | None:
-        """The catalog by the digests of shard and index; None if it is missing or damaged."""
+        """The catalog for the digests of a shard and its index; None if missing or damaged."""
         for place in self._places if digest else ():
             records, objects = (f"{place.root}/{path}" for path in catalog_paths(digest, index))
             if not os.path.isfile(records):  # noqa: PTH113 - a path is text
@@ -189,8 +186,7 @@ def catalogs_of(
 ) -> list[ShardCatalog]:
     """The catalogs of the shards of a target, in order of the shards.
 
-    A catalog is reused if there is a note about the present state of its shard. All other catalogs
-    are made.
+    A catalog is reused if a note describes the current state of its shard. All others are made.
     """
     expect_packages()
     files = target.manifest.files if target.manifest is not None else ()
@@ -217,7 +213,7 @@ def catalogs_of(
 def _made(
     wanted: Sequence[_Asked], engine: Engine, target: Target, progress: Progress
 ) -> Iterator[CatalogPart]:
-    """The catalogs of shards, made in a scan."""
+    """Make the catalogs of shards in a scan."""
     from tfrecreg.builtin.query.rows import CatalogVisitor
     from tfrecreg.core.check.scan.run import ScanTask, scan_shard
 

@@ -24,7 +24,7 @@ _Ints = npt.NDArray[np.int64]
 _Bools = npt.NDArray[np.bool_]
 
 CELL_BYTES = 24
-"""Approximate memory of a value, besides its text."""
+"""Approximate memory that a value takes, without its text."""
 
 
 class FeatureCells:
@@ -42,7 +42,7 @@ class FeatureCells:
         self._loose: list[tuple[int, int, int, Sequence[Any] | None]] = []
 
     def add_column(self, rows: _Ints, slot: Slot, column: Column, memory: bytes) -> int:
-        """Add the values of records of one layout; returns their bytes in memory."""
+        """Add the values of records with the same layout. Returns how much memory they take."""
         count = len(rows)
         kept = np.full(count, slot.values <= SHORT_VALUES)
         held = 0
@@ -66,7 +66,7 @@ class FeatureCells:
         return held + CELL_BYTES * count * min(slot.values, SHORT_VALUES)
 
     def add(self, row: int, feature: Feature) -> int:
-        """Add the values of one record; returns their bytes in memory."""
+        """Add the values of one record. Returns how much memory they take."""
         count, size = feature.count, 0
         values: Sequence[Any] | None = None
         if self.kind is Kind.BYTES:
@@ -81,7 +81,7 @@ class FeatureCells:
         return CELL_BYTES * (1 + len(values or ())) + (size if values is not None else 0)
 
     def to_arrow(self, pa: Any, rows: int) -> tuple[CellColumns, dict[str, Any]]:
-        """The columns, by ``v`` for values, ``n`` for their number and ``s`` for their bytes."""
+        """The columns: ``v`` has the values, ``n`` their number, ``s`` their size in bytes."""
         self._gather()
         at, counts = np.concatenate(self._rows), np.concatenate(self._counts)
         kept = np.concatenate(self._kept)
@@ -105,7 +105,7 @@ class FeatureCells:
         return told, columns
 
     def _gather(self) -> None:
-        """Turn the values that were added one by one into arrays."""
+        """Convert the values that were added one by one to arrays."""
         loose, self._loose = self._loose, []
         if not loose:
             return
@@ -144,7 +144,7 @@ def _is_name(value: bytes) -> bool:
 
 
 class _Place:
-    """Puts the values of some rows at their places among all rows; other rows are null."""
+    """Expands the values of some rows to all rows, with nulls in the other rows."""
 
     def __init__(self, pa: Any, at: _Ints, rows: int) -> None:
         self._indices = None
@@ -158,7 +158,7 @@ class _Place:
 
 
 def _pieces(memory: bytes, starts: _Ints, sizes: _Ints) -> Any:
-    """Pieces of memory as an Arrow array of bytes, without one object per piece."""
+    """Pieces of memory as an Arrow array of bytes, without a Python object per piece."""
     pa = arrow_module()
     ends = np.cumsum(sizes)
     offsets = np.concatenate((np.zeros(1, np.int32), ends.astype(np.int32)))

@@ -1,9 +1,10 @@
-"""The columns of the table `records` of a target: their names, and their expressions per file.
+"""The names of the columns of the table `records`, and the SQL expressions for them in each file.
 
-A feature has a column of values, or of lists. ``NAME.count`` is the number of values, ``NAME.size``
-the bytes of values that are too large to be stored. A feature with two kinds has a column for each.
-Columns about the image, the class and the boxes have short names, unless a feature has that name.
-DuckDB ignores case: of two names that differ only in case, the second gets ``_1``.
+Each feature has a column of single values or of lists. ``NAME.count`` is the number of values.
+``NAME.size`` is their size in bytes, if some are too large to be stored. A feature with two kinds
+has a column for each kind. Columns about the image, the class and the boxes have short names,
+unless a feature has that name. DuckDB ignores case, so the second of two names that differ only in
+case gets ``_1``.
 """
 
 from __future__ import annotations
@@ -45,8 +46,8 @@ class CatalogColumn(NamedTuple):
     name: str
     sql_type: str
     source: str
-    """``v``, ``n`` or ``s`` for a feature; ``image`` and ``boxes`` for columns with a name of their
-    own in the files; ``label``.
+    """``v``, ``n`` or ``s`` if it comes from a feature; ``image`` or ``boxes`` if the files store
+    it under `own_name`; or ``label``.
     """
     form: CellColumns | None = None
     own_name: str = ""
@@ -131,7 +132,7 @@ class RecordColumns:
                 yield CatalogColumn(self._free(f"{name}.size"), "BIGINT", "s", each)
 
     def _free(self, *names: str) -> str:
-        """The first free name; else the last name with a number."""
+        """The first name that is free, or else the last name with a number appended."""
         shown = [each.replace("\0", "\\x00") for each in names]
         number = 0
         for each in shown:
@@ -159,8 +160,8 @@ def _label(
 ) -> tuple[str, str] | None:
     """The class of a record as an expression of other columns, and its type.
 
-    It is the name in the record, or the label map's name for its number; else the number.
-    A name in the record does not count if it is empty, or if the record has several names.
+    It is the class name in the record, or else the label map's name for the class number, or else
+    the number. A name in the record is ignored if it is empty, or if any record has several names.
     """
     numbers = [
         each for each in (IMAGE_LABEL, *sorted(labels)) if _is_single(named.get(each), "BIGINT")
@@ -178,7 +179,7 @@ def _label(
 
 
 def _is_single(column: CatalogColumn | None, sql_type: str) -> bool:
-    """Whether a column is of this type, and no record has several values."""
+    """Whether a column has this type, and no record has several values in it."""
     many = column is None or column.form is None or column.form.is_many
     return column is not None and not many and column.sql_type.removesuffix("[]") == sql_type
 
@@ -189,7 +190,7 @@ def _single(column: CatalogColumn) -> str:
 
 
 def class_names(number: str, names: Sequence[str]) -> str:
-    """The expression of a class name by its number; the number itself if it has no name."""
+    """The expression for the name of a class number, or for the number if it has no name."""
     known = sql_list(sql_text(name) if name else "NULL" for name in names)
     named = f"CASE WHEN {number} BETWEEN 0 AND {len(names) - 1} THEN {known}[{number} + 1] END"
     return f"coalesce({named}, {number}::VARCHAR)"

@@ -42,7 +42,7 @@ _SQL = re.compile(r"(?:[\s(]|--.*\n|/\*(?s:.*?)\*/)*[A-Za-z]+[\s(*]", re.ASCII)
     "--format",
     "form",
     type=click.Choice(FORMATS),
-    help="Format of the answer. Default: that of FILE's suffix, or table; with --json: json.",
+    help="Format of the answer. Default: json with --json, else by the suffix of FILE, else table.",
 )
 @click.option(
     "--output",
@@ -63,10 +63,10 @@ def command(
     """Query records in SQL.
 
     TARGET is a reference (mnist, mnist@1.0.0, mnist@latest), or a path, URL, folder or glob of
-    TFRecord files, which need no registry. SQL is one SELECT of DuckDB over the tables records,
-    objects, splits, findings and ledger, and over previous, the records of the release before
-    TARGET; the records of several targets are the tables a, b and so on. Without SQL, the tables
-    are shown with their columns and questions to try.
+    TFRecord files, which need no registry. SQL is one DuckDB SELECT. Its tables are records,
+    objects, splits, findings and ledger; previous has the records of the release before TARGET.
+    With several targets, the tables a, b and so on have the records of each. Without SQL, the
+    tables are shown with their columns and questions to try.
 
     The first question makes a catalog of the records, which later questions read from the cache.
     """
@@ -78,13 +78,13 @@ def command(
     meant = _SUFFIXES.get(Path(output or "").suffix.lower()) if sql is not None else None
     form = form or ("json" if session.as_json else meant or "table")
     if output and meant not in (None, form):
-        raise UsageError(f"`{output}` has the suffix of another format than `{form}`")
+        raise UsageError(f"the suffix of `{output}` does not match the format `{form}`")
     if session.as_json and form != "json":
         raise UsageError(f"`--format {form}` and `--json` exclude each other")
     if form == "parquet" and output is None:
         raise UsageError("a Parquet file needs a name: `--output answer.parquet`")
     if sql is None and form not in ("table", "json"):
-        raise UsageError(f"`--format {form}` is for the answer to a question")
+        raise UsageError(f"`--format {form}` needs a question: add the SQL")
     context = session.context(engine)
     with ask(named, sql=sql or "", report=report, **context) as questions:
         if sql is None:
@@ -94,8 +94,8 @@ def command(
 
 
 def split_arguments(arguments: tuple[str, ...]) -> tuple[tuple[str, ...], str | None]:
-    """The targets, and the SQL. The last argument is SQL if it is empty, or if it names no file and
-    begins with a word or a comment that is followed by more text.
+    """The targets, and the SQL. The last argument is SQL if it is empty. It is also SQL if no file
+    has that name and it begins with a word and more text, perhaps after comments.
     """
     *named, last = arguments
     if named and not last.strip():

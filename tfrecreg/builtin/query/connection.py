@@ -1,7 +1,7 @@
-"""DuckDB over the files of catalogs. DuckDB can read these files, and nothing else.
+"""Runs DuckDB on the files of catalogs. DuckDB can read these files, and nothing else.
 
-It has no network, no extensions, no variables of Python, and locked settings. A question is one
-SELECT without the word ``COPY``, which DuckDB 2 accepts inside a SELECT.
+It cannot use the network, extensions or Python variables, and its settings are locked. A question
+is one SELECT. It cannot contain the word ``COPY``, because DuckDB 2 accepts COPY inside a SELECT.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tfrecreg.core.values.errors import FailureError, UsageError
 from tfrecreg.core.values.text import safe
 
 MEMORY = "2GB"
-"""Memory that a question may take; DuckDB spills the rest to a temporary folder."""
+"""Memory that a question may use; DuckDB writes the rest to a temporary folder."""
 BATCH_ROWS = 10_000
 EXAMPLE = "as in: label = 'cat' AND width >= 224"
 _WAIT_SECONDS = 0.5
@@ -37,11 +37,11 @@ _INTERRUPT_SECONDS = 0.05
 _CLOCK = frozenset(
     ("current_date", "current_time", "current_timestamp", "localtime", "localtimestamp")
 )
-"""Names that stand for a function call unless a column has the name."""
+"""Names that DuckDB reads as function calls, unless a column has the same name."""
 _LASTING_TABLES = frozenset(
     ("generate_series", "json_each", "json_tree", "range", "repeat", "repeat_row", "unnest")
 )
-"""Table functions that always give the same rows, although DuckDB does not declare it."""
+"""Table functions that always give the same rows, though DuckDB does not declare it."""
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 
 
@@ -71,7 +71,7 @@ class Connection:
         )
 
     def cursor(self, expect_wanted: Callable[[], None]) -> Connection:
-        """Another connection to the same tables, for a parallel question; the caller closes it."""
+        """Another connection to the same tables, for a parallel question. The caller closes it."""
         made = copy(self)
         made._connection = self._connection.cursor()
         made._worker = ThreadPoolExecutor(1)
@@ -137,7 +137,7 @@ class Connection:
             batch = self._failing(lambda: _next_batch(reader))
 
     def _failing(self, work: Callable[[], Any]) -> Any:
-        """The result of work in DuckDB or Arrow; an error becomes an error about the question."""
+        """The result of work in DuckDB or Arrow. Their errors become errors about the question."""
         try:
             return self._waited(work)
         except (self._duckdb.Error, OSError) as error:
@@ -145,7 +145,7 @@ class Connection:
             raise sql_error(error) from None
 
     def _waited(self, work: Callable[[], Any]) -> Any:
-        """The result of work in DuckDB; the work is interrupted when nobody waits for it."""
+        """The result of work in DuckDB, which is interrupted once nobody waits for the result."""
         waiting = self._worker.submit(work)
         try:
             while not wait([waiting], _WAIT_SECONDS).done:
@@ -158,7 +158,7 @@ class Connection:
         return waiting.result()
 
     def _expect_readable(self, error: Exception) -> None:
-        """Refuse damaged files, which may have caused the error."""
+        """Raise if a file is damaged, because that may have caused the error."""
         duckdb = self._duckdb
         of_question = duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException
         if not isinstance(error, (*of_question, duckdb.DataError)):
@@ -207,7 +207,7 @@ class Connection:
             raise UsageError(f"the {noun} is empty", hint=example)
         changing = self._changing(text, noun)
         if changing:
-            raise UsageError(f"`{changing}` gives another value each time, so it fits no {noun}")
+            raise UsageError(f"`{changing}` is not constant, so a {noun} cannot use it")
 
     def expect_condition(self, text: str) -> None:
         """Refuse anything but one condition on the columns of `records`."""
@@ -217,10 +217,10 @@ class Connection:
             raise UsageError(f"`{_shown(text)}` is {kind}, expected BOOLEAN")
 
     def _changing(self, text: str, noun: str = "macro") -> str:
-        """The first name in an expression whose value may change from time to time; or empty.
+        """The first name in an expression whose value may change over time; empty without one.
 
-        A function is constant if DuckDB declares one of its forms constant. Its other forms depend
-        only on the time zone, which is UTC. A macro is as constant as its definition.
+        A function counts as constant if DuckDB declares any of its overloads constant: the others
+        depend only on the time zone, which is always UTC. A macro is constant if its definition is.
         """
         # Text that parses in brackets here, and in parentheses when executed, closes neither.
         error, names, columns, samples = self._row(
@@ -237,8 +237,8 @@ class Connection:
         return next(changing, "sample" if any(samples) else "")
 
     def _is_lasting(self, name: str) -> bool:
-        """Whether a function gives the same value for the same arguments. True for an unknown
-        function, which fails when the question is asked.
+        """Whether a function always gives the same value for the same arguments. True for an
+        unknown function, because the question fails anyway.
         """
         if name not in self._lasting:
             (forms, macros) = self._row(
@@ -304,9 +304,9 @@ def sql_error(error: Exception) -> UsageError | FailureError:
     told = " ".join(str(error).partition("\n\n")[0].split())
     if "Out of Memory" in told:
         return FailureError(
-            f"the answer needs more than {MEMORY} of memory, and more room than the disk has"
+            f"the answer needs more than {MEMORY} of memory, and the disk has no room for the rest"
         )
     return UsageError(
         safe((told.partition(" Error: ")[2] or told).rstrip("! "), limit=500),
-        hint="`tfrecreg query TARGET` alone shows the tables and their columns",
+        hint="`tfrecreg query TARGET` without SQL shows the tables and their columns",
     )

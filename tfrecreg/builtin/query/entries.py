@@ -1,7 +1,7 @@
-"""The content of a catalog: metadata of its files, names of columns. Also quotes names in SQL.
+"""Metadata and column names of catalog files, and quoting for SQL.
 
-For a record with more than :data:`SHORT_VALUES` values or :data:`SHORT_BYTES` bytes of a feature
-(:data:`CLASS_BYTES` for :data:`CLASS_NAMES`), only their number and size are stored.
+If a record has more than :data:`SHORT_VALUES` values or :data:`SHORT_BYTES` bytes of a feature
+(:data:`CLASS_BYTES` for :data:`CLASS_NAMES`), a catalog stores only their number and size.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ SHORT_VALUES = 16
 SHORT_BYTES = 64
 CLASS_BYTES = 1 << 16
 CLASS_NAMES = frozenset(("image/class/text", "label"))
-"""The features that may give the column `label` a text."""
+"""The features that may contain class names."""
 
 _PREFIX = "image/object/"
 SIDES = tuple((name.rpartition("/")[2], name) for name in BOX)
@@ -60,15 +60,15 @@ MORE = tuple(
     if name not in (OBJECT_LABEL, OBJECT_TEXT, f"{_PREFIX}view")
 )
 OBJECT_NUMBERS = ("label_number", *(column for column, _ in MORE))
-"""Columns of an object with numbers, whole or not."""
+"""Numeric columns of an object."""
 OBJECT_SIDES = tuple(side for side, _ in SIDES)
 """Sides of boxes, as fractions of the image's sides."""
 COLUMN_FEATURES = 1000
-"""Maximum number of features of a shard, or of a target, that get columns: the first ones."""
+"""Maximum number of features that get columns, per shard and per target: the first ones."""
 IMAGE_COLUMNS = ("format", "height", "width", "channels")
 BOX_COLUMNS = ("boxes", "boxes_area", "smallest_box")
 METADATA = b"tfrecreg"
-"""The name of the metadata in a file of records."""
+"""The key of the metadata in a file of records."""
 
 
 class CellColumns(msgspec.Struct, frozen=True, order=True):
@@ -79,16 +79,16 @@ class CellColumns(msgspec.Struct, frozen=True, order=True):
     kind: str
     """``bytes``, ``float`` or ``int64``."""
     is_list: bool
-    """Whether any record has a number of values other than one."""
+    """Whether any record has no value, or more than one."""
     is_many: bool
     """Whether any record has more than one value."""
     has_values: bool
-    """Whether the values of any record are stored."""
+    """Whether values are stored for at least one record."""
     is_cut: bool
-    """Whether the values of any record are not stored."""
+    """Whether values are left out for at least one record."""
 
     def joined(self, other: CellColumns) -> CellColumns:
-        """The contents for this entry's records and those of `other` together."""
+        """The contents for the records of both entries."""
         return CellColumns(
             self.feature,
             self.kind,
@@ -105,13 +105,13 @@ class CatalogEntry(msgspec.Struct, frozen=True):
     shard: str
     """Hex blake3 of the bytes of the shard."""
     index: str
-    """Hex blake3 of the index with the keys; empty without one."""
+    """Hex blake3 of the index with the keys; empty if the shard has no index."""
     faults: int
-    """Number of damaged places, whose records are left out."""
+    """Number of damaged places. The records there are left out."""
     left_out: tuple[str, ...]
-    """Features without columns: the first thousand."""
+    """Features without columns, at most :data:`COLUMN_FEATURES` of them."""
     features: tuple[CellColumns, ...]
-    """Feature N has its columns in ``vN``, ``nN`` and ``sN``."""
+    """The columns of the Nth entry, from 0, are ``vN``, ``nN`` and ``sN``."""
     has_images: bool
     """Whether the records have :data:`IMAGE_COLUMNS`."""
     has_boxes: bool

@@ -1,7 +1,7 @@
-"""The validator `questions`: whether answers to questions meet the expectations of a gate.
+"""The validator `questions` checks whether answers meet the expectations of a gate.
 
-The catalogs are made in the pass of the check and removed when it ends: a check never trusts the
-cache. Without `equals`, `at_least` and `at_most`, no row may answer the question.
+The check makes the catalogs while it reads the records and removes them at its end, because it
+never trusts the cache. Without `equals`, `at_least` and `at_most`, the answer must have no rows.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from tfrecreg.core.values.text import safe
 from tfrecreg.core.values.typed_values import KeyPath, read_table
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,100}")
-"""A bare key of TOML, because fingerprints contain it and waivers may have globs."""
+"""A bare TOML key, because fingerprints contain the name and waivers match them with globs."""
 
 
 def _number(value: object) -> int | float:
@@ -61,12 +61,12 @@ class Expectation:
     query: Annotated[str, Meta(min_length=1)]
     """One SELECT."""
     equals: Annotated[Any, _scalar] = None
-    """Expected value of the last column in each row: a number, a text or a truth value."""
+    """Expected value of the last column in each row: a number, a string or a boolean."""
     at_least: Annotated[Any, _number] = None
     at_most: Annotated[Any, _number] = None
     severity: Severity = Severity.ERROR
     message: str = ""
-    """The expectation in words; messages begin with it."""
+    """The expectation in words, with which messages begin."""
 
     def __post_init__(self) -> None:
         bounds = (self.at_least, self.at_most)
@@ -79,7 +79,7 @@ class Expectation:
 
     @property
     def compares(self) -> bool:
-        """Whether the last column of each row is compared; otherwise no row may be found."""
+        """Whether the last column of each row is compared. If not, the answer must have no rows."""
         return (self.equals, self.at_least, self.at_most) != (None, None, None)
 
     @property
@@ -107,12 +107,12 @@ class Expectation:
 
 
 def where_expected(name: str) -> KeyPath:
-    """Where an expectation is written, for messages."""
+    """The place of an expectation in the configuration, for messages."""
     return KeyPath(CONFIG_NAME, "expect", name)
 
 
 def read_expectations(tables: Mapping[str, Any]) -> dict[str, Expectation]:
-    """The expectations of a gate by name, in order of the names."""
+    """The expectations of a gate, sorted by name."""
     found: dict[str, Expectation] = {}
     for name in sorted(tables):
         path = where_expected(name)
@@ -142,7 +142,7 @@ def value_words(value: object, *, exact: bool = False) -> str:
 _TEXT_PLACES = ("split", "shard", "key", "feature")
 _NUMBER_PLACES = ("record", "offset")
 _DETAILS = 8
-"""Maximum number of columns of a row that are shown with its place."""
+"""Maximum number of other columns that are shown with the place of a row."""
 
 
 class QuestionsValidator(Validator):
@@ -230,7 +230,7 @@ def _written(folder: str, shard: Shard, part: CatalogPart) -> ShardCatalog:
 def _judged(
     name: str, expected: Expectation, questions: Questions, target: Target
 ) -> Finding | None:
-    """The finding about a question; None if its answer is as expected."""
+    """The finding about a question; None if the answer is as expected."""
     schema, batches = questions.connection.batches(expected.query)
     columns = list(schema.names)
     rows = [0, 0]
@@ -280,7 +280,7 @@ def _judged(
 def _place(
     row: Mapping[str, Any], columns: Sequence[str], shards: set[str], *, compares: bool
 ) -> Location:
-    """The place of a row, from columns named like parts of a place, and the row's other values."""
+    """The place of a row. Columns such as `shard` or `record` give it; the others are details."""
     place: dict[str, Any] = {}
     others = list(columns)
     if compares:

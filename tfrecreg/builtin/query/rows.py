@@ -1,4 +1,4 @@
-"""The catalog of one shard: rows of records and boxes, made in the pass of a scan."""
+"""Makes the catalog of one shard, with rows of records and boxes, during a scan."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ class BoxTotals(NamedTuple):
     """The totals of the boxes of one record."""
 
     boxes: int | None
-    """Number of boxes; None for a record without features of boxes."""
+    """Number of boxes; None if the record has no box features."""
     area: float | None
-    """Sum of the areas, as a fraction of the image's area; None if a side is missing."""
+    """Sum of the areas, as a fraction of the image's area; None if a box lacks a side."""
     smallest: float | None
     """The smallest area."""
 
@@ -120,7 +120,7 @@ class BoxRows:
 
 
 def _values(example: Example, name: str, kind: Kind | None) -> tuple[Any, ...]:
-    """The values of a feature of this kind, or of numbers if it is None; empty for other kinds."""
+    """The values of a feature if it has this kind (None: any numeric kind), otherwise empty."""
     feature = example.get(name)
     if feature is None or not feature.count:
         return ()
@@ -138,12 +138,12 @@ def _totals(count: int, sides: dict[str, tuple[Any, ...]]) -> BoxTotals:
 
 CHUNK_ROWS = 1 << 18
 _CHUNK_BYTES = 64 << 20
-"""Bytes of rows and their values that stay uncompressed in memory."""
+"""Maximum number of bytes of uncompressed rows, with their values, in memory."""
 _ROW_BYTES = 100
 
 
 class CatalogRows:
-    """Collects the rows of one shard. Rows beyond a limit are compressed as Parquet, in memory."""
+    """Collects the rows of one shard in memory, and compresses them as Parquet at a limit."""
 
     def __init__(self) -> None:
         self.rows = 0
@@ -193,7 +193,7 @@ class CatalogRows:
         keys: Sequence[str | None],
         kinds: npt.NDArray[np.object_],
     ) -> int:
-        """Add consecutive records; returns the row of the first."""
+        """Add consecutive records. Returns the number of the first one's row."""
         row, count = self.rows, len(lengths)
         self._records.append(np.arange(first, first + count))
         self._offsets.append(np.array(offsets, np.int64))
@@ -209,19 +209,19 @@ class CatalogRows:
     def add_column(
         self, rows: npt.NDArray[np.int64], slot: Slot, column: Column, memory: bytes
     ) -> None:
-        """Add the values of a feature of records of one layout."""
+        """Add the values of one feature of records that share a layout."""
         cells = self._cells(slot.name, slot.kind)
         if cells is not None:
             self._held += cells.add_column(rows, slot, column, memory)
 
     def add_feature(self, row: int, name: str, feature: Feature) -> None:
-        """Add the values of one feature of one record; values without a kind count as missing."""
+        """Add the values of one feature of one record, unless the feature has no kind."""
         cells = self._cells(name, feature.kind) if feature.kind else None
         if cells is not None:
             self._held += cells.add(row, feature)
 
     def add_image(self, row: int, header: ImageHeader) -> None:
-        """Add the facts in the header of a record's image."""
+        """Add what the header of a record's image says."""
         self._images[row] = header
         self._held += _ROW_BYTES
 
@@ -231,7 +231,7 @@ class CatalogRows:
         self._held += _ROW_BYTES
 
     def to_parquet(self, shard: str, index: str, faults: int) -> tuple[CatalogEntry, bytes, bytes]:
-        """The file of the records, and the file of their objects; empty without objects."""
+        """The entry, the file of the records, and the file of objects (empty without any)."""
         pa, last = arrow_module(), self._table()
         objects = [*map(_table_of, self._objects)]
         if len(self.boxes):
@@ -313,7 +313,7 @@ def _table_of(data: bytes) -> Any:
 
 
 def _parquet(tables: Iterable[Any], schema: Any) -> bytes:
-    """A Parquet file of tables, each of which has some of the columns."""
+    """A Parquet file of tables that may lack some of the columns."""
     pa, pq = arrow_module(), parquet()
     out = pa.BufferOutputStream()
     waiting = iter(tables)
@@ -340,7 +340,7 @@ def _parquet(tables: Iterable[Any], schema: Any) -> bytes:
 
 
 def _column(pa: Any, table: Any, field: Any) -> Any:
-    """A column in the form of `field`. The table may lack it, or have single values for lists."""
+    """A column with the type of `field`. The table may lack it, or have single values in it."""
     kind, number = field.name[:1], field.name[1:]
     if field.name in table.column_names:
         column = table.column(field.name)
@@ -370,8 +370,8 @@ class CatalogPart(NamedTuple):
 
 
 class CatalogVisitor(Visitor):
-    """Makes the catalog of a shard. A key is taken from the index only if the index has the digest
-    of the record at the same number.
+    """Makes the catalog of a shard. The index gives a record its key only if the digest at the same
+    number is that of the record.
     """
 
     def __init__(self, shard: Shard) -> None:
@@ -444,7 +444,7 @@ class CatalogVisitor(Visitor):
             self._rows.add_boxes(row, self._rows.boxes.add(record, key, example))
 
     def _digests(self, batch: RecordBatch) -> bytes | None:
-        """The record digests; None for a record that is too large to be held."""
+        """The record digests; None if a record is too large for memory."""
         if batch.whole:
             return batch_digests(batch)
         (offset,), (length,) = batch.offsets, batch.lengths
@@ -472,7 +472,7 @@ class CatalogVisitor(Visitor):
 
 
 def _index_of(shard: Shard) -> tuple[Index | None, str]:
-    """The index of a shard, and its digest; a damaged one is ignored."""
+    """The index of a shard, and the index's digest. A damaged index is ignored."""
     if shard.index is None:
         return None, ""
     try:

@@ -35,16 +35,16 @@ if TYPE_CHECKING:
     from tfrecreg.core.check.reports import Report
 
 _FILES = 256
-"""Number of files that one part of a view reads. Each row's shard is looked up among them."""
+"""Number of files that one part of a view reads. SQL looks up the shard of each row among them."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Arm:
-    """Files of one split with the same columns."""
+    """Files of one split that have the same columns."""
 
     entry: CatalogEntry
     shards: dict[str, str] = field(default_factory=dict)
-    """Name of the shard by path of the file."""
+    """The name of the shard for the path of each file."""
 
 
 class TargetTables:
@@ -134,7 +134,7 @@ class TargetTables:
         return f"SELECT {head}, {', '.join(empty)} WHERE false"
 
     def _arms(self, kind: Literal["records", "objects"]) -> list[tuple[str, _Arm]]:
-        """The files by split and columns; a file that two shards share is in two arms."""
+        """Groups of files with equal split and columns. A file of two shards is in two groups."""
         arms: dict[tuple[object, ...], list[_Arm]] = {}
         for shard, kept, _ in self._catalogs:
             entry, path = kept.entry, kept.records
@@ -201,7 +201,7 @@ LEDGER_COLUMNS = {
 def write_findings(
     target: Target, catalogs: Sequence[ShardCatalog], report: str | None, path: str
 ) -> str:
-    """Write the findings of the last check of exactly these bytes: a row per location."""
+    """Write the findings of the last check, a row per location, if it read exactly these bytes."""
     try:
         found = _report(target, report)
         why = "there is no report of a check" if found is None else ""
@@ -212,7 +212,7 @@ def write_findings(
         by_name = {each.shard.name: each.kept.entry.shard for each in catalogs}
         known = None not in read.values() and read in (by_path, by_name)
         if found is not None and not known:
-            raise UsageError(f"the report of `{target.name}` is about other bytes")
+            raise UsageError(f"the report of `{target.name}` describes other bytes")
     except TfrecregError as error:
         if report is not None:
             raise
@@ -267,7 +267,7 @@ def ledger_lines(target: Target) -> list[bytes] | None:
 
 
 def _write(path: str, columns: dict[str, str], rows: Iterable[dict[str, Any]]) -> None:
-    """Write a table; nothing if it has no rows."""
+    """Write a table, unless it has no rows."""
     shown = [
         {
             name: shown_text(value) if isinstance(value, str) else value

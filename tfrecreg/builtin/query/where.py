@@ -1,4 +1,4 @@
-"""SQL expressions about records: a condition as a list of record numbers, and values."""
+"""Evaluates SQL on records: finds those that meet a condition, and computes values."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ def choosing_records(
     progress: Progress = SILENT,
     listed: bool = False,
 ) -> Iterator[list[NDArray[np.int64]]]:
-    """For each shard of the target, in order: the numbers of the records for which the SQL
-    condition holds, ascending.
+    """For each shard of the target, in order, the ascending numbers of the records that meet the
+    SQL condition.
 
-    A condition that is NULL for a record does not hold. Takes 8 bytes per selected record.
-    Read the records inside the block: when it ends, the shards must not have changed.
+    A condition that is NULL for a record does not hold. The numbers take 8 bytes per selected
+    record. Read the records inside the block: at its end, it raises if their shards have changed.
     """
     _expect_distinct(target.shards)
     with ask_targets([target], engine=engine, progress=progress) as questions:
@@ -57,23 +57,23 @@ def choosing_records(
 def matching_records(
     target: Target, where: str, *, listed: bool = False
 ) -> list[NDArray[np.int64]]:
-    """Like :func:`choosing_records`, for readers that verify the shards themselves."""
+    """Like :func:`choosing_records`, for callers that verify the shards themselves."""
     with choosing_records(target, where, listed=listed) as chosen:
         return chosen
-    raise AssertionError("a condition swallows nothing")
+    raise AssertionError("a condition suppresses no exceptions")
 
 
 def record_values(
     target: Target, expression: str, *, progress: Progress = SILENT
 ) -> list[NDArray[np.float64]]:
-    """For each shard of the target, in order: the value of an SQL expression for each record."""
+    """For each shard of the target, in order, the value of an SQL expression for each record."""
     example = "as in: CASE label WHEN 'cat' THEN 2 ELSE 1 END"
     return _values(target, expression, ("weight", "DOUBLE", example), progress)
 
 
 def record_texts(target: Target, expression: str) -> list[list[str | None]]:
-    """Like :func:`record_values`, with values as texts, such as names of classes; None if the
-    expression is NULL. The shards must match the manifest.
+    """Like :func:`record_values`, but the values are texts, such as class names, or None for NULL.
+    The shards must match the manifest.
     """
     found = _values(target, expression, ("class", "VARCHAR", "as in: label"), SILENT, listed=True)
     return [each.tolist() for each in found]
@@ -87,8 +87,8 @@ def _values(
     *,
     listed: bool = False,
 ) -> list[NDArray[Any]]:
-    """The values of an expression for the records of each shard. `wanted` has a noun, an SQL type
-    and an example.
+    """The values of an expression for the records of each shard. `wanted` consists of a noun for
+    messages, an SQL type, and an example.
     """
     noun, kind, example = wanted
     _expect_distinct(target.shards)
@@ -104,7 +104,7 @@ def _values(
 
 
 def _columns(questions: Questions, sql: str) -> Iterator[tuple[str, list[NDArray[Any]]]]:
-    """The columns after `shard` of an answer, by name of the shard, without nulls."""
+    """For each shard in an answer, its name and the columns after `shard`, as arrays."""
     parts: dict[str, list[list[NDArray[Any]]]] = {}
     _, batches = questions.connection.batches(sql)
     for batch in batches:
@@ -127,12 +127,12 @@ def _columns(questions: Questions, sql: str) -> Iterator[tuple[str, list[NDArray
 
 
 def _expect_distinct(shards: Sequence[Shard]) -> None:
-    """Refuse files whose names DuckDB cannot distinguish."""
+    """Refuse shards with names that DuckDB cannot distinguish."""
     places: dict[str, tuple[str, str]] = {}
     for each in shards:
         place = each.storage.root, each.path
         if places.setdefault(shown_text(each.name), place) != place:
-            raise UsageError(f"two shards are shown as `{each.name}`")
+            raise UsageError(f"two shards have the same displayed name `{each.name}`")
 
 
 def _expect_unchanged(catalogs: Iterable[ShardCatalog]) -> None:

@@ -1,8 +1,8 @@
-"""The bundled report formats. Names from data cannot break them.
+"""The bundled report formats. They escape names from data.
 
-The JSON of a report is :meth:`tfrecreg.core.check.reports.Report.to_json`, its text
-:func:`tfrecreg.core.terminal.findings.print_report`, its page
-:mod:`tfrecreg.builtin.pages.make`.
+Other code makes a report's JSON (:meth:`tfrecreg.core.check.reports.Report.to_json`), text
+(:func:`tfrecreg.core.terminal.findings.print_report`) and page
+(:mod:`tfrecreg.builtin.pages.make`).
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ _FORMATS = {
     "markdown": ("for_people", "for a pull request comment"),
     "sarif": ("for_tools", "for code scanning"),
 }
-"""Module and line of each format."""
+"""The module and the summary of each format."""
 
 
 @hookimpl
 def tfrecreg_report_formats() -> Iterator[ReportFormatRecord]:
-    """Yield every bundled report format; its module loads when it is used."""
+    """Yield every bundled report format. Its module is imported on first use."""
     for name, (_, summary) in _FORMATS.items():
         yield ReportFormatRecord(name=name, summary=summary, load=partial(_load, name))
 

@@ -1,11 +1,11 @@
 """Reports for people: Markdown for comments and summaries, and annotations of GitHub.
 
-Text from data stands in code spans, where HTML, links and mentions have no effect. GitHub's dialect
-splits a table's row at each ``|`` without a backslash before it, even in code spans:
+Text from data is put in code spans, in which HTML, links and mentions have no effect. GitHub splits
+a table's row at each ``|`` that has no backslash before it, even in code spans:
 https://github.github.com/gfm/#tables-extension-
 
-GitHub: a workflow command is a line ``::error file=…,title=…::message``. In the message ``%``, CR
-and LF are escaped as ``%25``, ``%0D`` and ``%0A``, in properties also ``:`` and ``,``:
+A GitHub workflow command is a line ``::error file=…,title=…::message``. ``%``, CR and LF are
+escaped as ``%25``, ``%0D`` and ``%0A``. Properties also escape ``:`` and ``,``. See
 https://docs.github.com/actions/reference/workflow-commands-for-github-actions
 """
 
@@ -32,20 +32,20 @@ from tfrecreg.api import (
 )
 
 _ROOM = 24_000
-"""Maximum length of all tables of one kind; a comment on GitHub may have 65,536 characters."""
+"""Maximum length of all tables of one kind. GitHub allows 65,536 characters per comment."""
 _LINES = 10
 """Maximum number of lines of a list."""
 _PLACES = 3
 _LONGEST = 1000
 """Maximum length of a name or a message, in characters."""
 _HARMLESS = re.compile(r"(?:[A-Za-z0-9 ,;()'%+=/-]|[.:](?= |$)|(?<=\d)\.(?=\d))*")
-"""Text that Markdown leaves unchanged: no link, mention, reference, HTML or emphasis."""
+"""Text that Markdown shows unchanged, without link, mention, reference, HTML or emphasis."""
 _CROSS_REFERENCE = re.compile(r"\b(?:[0-9a-f]{7,40}|GH-\d+)\b", re.IGNORECASE)
 """Text that GitHub turns into a link to a commit or an issue."""
 
 
 class MarkdownFormat(ReportFormat):
-    """The reports as one document, a section each. Paths are as in the text of a report."""
+    """One document with a section per report. Paths are those of the text report."""
 
     def render(self, reports: Sequence[Report], context: ReportContext) -> str:
         del context
@@ -53,7 +53,7 @@ class MarkdownFormat(ReportFormat):
 
 
 def markdown(reports: Sequence[Report]) -> str:
-    """The changes, and a section per report."""
+    """The changes, then a section per report."""
     room = _ROOM // max(len(reports), 1)
     changes = dict.fromkeys(each for report in reports for each in report.changes)
     lines = [f"- {prose(each)}" for each in changes]
@@ -92,7 +92,7 @@ def _section(report: Report, room: int) -> Iterator[str]:
 
 
 def _fitting(rows: Iterator[str], room: int, what: str) -> Iterator[str]:
-    """The rows that fit, at least one, and the number of further rows."""
+    """The rows that fit (at least one), then the number of rows that do not."""
     for number, row in enumerate(rows):
         if number and len(row) > room:
             yield f"\n… and {1 + sum(1 for _ in rows):,} more {what}."
@@ -134,7 +134,7 @@ def _waived(report: Report, number: int) -> str:
 
 
 def code(text: str) -> str:
-    """`text` as a code span, for a cell of a table or anywhere else."""
+    """`text` as a code span, which also works in a cell of a table."""
     shown = safe_message(text, limit=_LONGEST)
     if not shown.strip(" "):
         return f"<code>{'&nbsp;' * max(len(shown), 1)}</code>"
@@ -146,7 +146,7 @@ def code(text: str) -> str:
 
 
 def prose(text: str) -> str:
-    """A message; as a code span if Markdown would interpret it."""
+    """A message, made a code span if Markdown would interpret it."""
     harmless = _HARMLESS.fullmatch(text) and not _CROSS_REFERENCE.search(text)
     return text if harmless and len(text) <= _LONGEST else code(text)
 
@@ -161,13 +161,13 @@ WORKSPACE = "GITHUB_WORKSPACE"
 """The variable that names the folder of the checkout."""
 
 _LARGEST = 1 << 20
-"""Maximum size of a step's summary in bytes; GitHub drops larger ones."""
+"""Maximum size of a step's summary in bytes, because GitHub drops larger ones."""
 _GITHUB_PLACES = 5
 _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
 
 
 class GithubFormat(ReportFormat):
-    """Annotations, and the summary of the step that runs the command."""
+    """Annotations, and a summary for the step that runs the command."""
 
     def render(self, reports: Sequence[Report], context: ReportContext) -> str:
         return workflow_commands(reports, context)
@@ -190,8 +190,8 @@ class GithubFormat(ReportFormat):
 
 
 def workflow_commands(reports: Sequence[Report], context: ReportContext) -> str:
-    """One command per finding. The worst come first, because GitHub shows ten per level and step.
-    Waived findings are notices.
+    """One command per finding. The worst come first, because GitHub shows only ten per level and
+    step. Waived findings become notices.
     """
     changes = dict.fromkeys(line for report in reports for line in report.changes)
     lines = [f"tfrecreg: {safe_message(each)}" for each in changes]

@@ -2,12 +2,12 @@
 
 SARIF: the standard is https://docs.oasis-open.org/sarif/sarif/v2.1.0/. GitHub requires a line for
 each place and identifies a result by `partialFingerprints`. A place in a shard has no line, so line
-1 stands for the file. Record and offset are in the text and in `properties`; the offset is not a
-`byteOffset`, because gzip offsets count in the decompressed stream.
+1 is given. Record and offset are in the text and in `properties`. The offset is not a `byteOffset`,
+because gzip offsets refer to the decompressed stream.
 
-JUnit has no single schema. The format uses what Jenkins' `xunit` plugin and GitLab share: suites
-with counts, cases with `classname` and `name`, and at most one `failure`, `error` or `skipped` per
-case.
+JUnit: there is no standard schema. The format uses only what Jenkins' `xunit` plugin and GitLab
+both read: suites with counts, cases with `classname` and `name`, and at most one `failure`, `error`
+or `skipped` per case.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _Json = dict[str, Any]
 
 
 class SarifFormat(ReportFormat):
-    """The reports as one log, pure ASCII."""
+    """All reports as one log in pure ASCII."""
 
     def render(self, reports: Sequence[Report], context: ReportContext) -> str:
         document = {
@@ -150,7 +150,7 @@ def _suppression(report: Report, number: int) -> _Json:
 
 
 def _identity(finding: Finding) -> str:
-    """The fingerprint, or its digest if the fingerprint has unprintable characters."""
+    """The fingerprint, or a digest of it if it has unprintable characters."""
     shown = safe_message(finding.fingerprint, limit=500)
     if shown == finding.fingerprint:
         return shown
@@ -173,10 +173,10 @@ _JUNIT_PLACES = 20
 
 
 class JunitFormat(ReportFormat):
-    """The reports as one XML document, pure ASCII.
+    """All reports as one XML document in pure ASCII.
 
     Characters that XML forbids (control characters, surrogates, two noncharacters) are escaped as
-    in all outputs. Paths are as in the text of a report.
+    in all outputs. Paths are those of the text report.
     """
 
     def render(self, reports: Sequence[Report], context: ReportContext) -> str:

@@ -1,19 +1,20 @@
 """Statistics of features at scan speed, with NumPy.
 
-The result is a `DatasetFeatureStatisticsList`, with the numbers that
-`tfdv.generate_statistics_from_tfrecord` gives for the same files, options and schema; see
-``docs/statistics.md`` for the effect of sketches. For code that shows or checks statistics::
+The result is a `DatasetFeatureStatisticsList` with the numbers that
+`tfdv.generate_statistics_from_tfrecord` gives for the same files, options and schema. Sketches may
+change them: see ``docs/statistics.md``. For code that shows or checks statistics::
 
     collector = StatisticsCollector(StatisticsOptions(schema=target.schema))
     run_scan(target, [collector], engine)
     for each in collector.statistics():  # one per split
         each.split, each.examples, each.left_out, each.proto
 
-A validator that needs statistics inherits from `StatisticsScan` and makes its visitors in
-`begin` as ``partial(make_visitor, options)``. In `finish` it gets a :class:`StatisticsPart` per
-split. `part.proto()` is the message that TFDV validates; `part.conflict` is the reason if there is
-no message, and `part.examples` is 0 if there is nothing to check. Two validators with the same
-options share the work. Its `applies` calls `missing_tfdv()`; only `judge_statistics` imports TFDV.
+A validator that needs statistics inherits from `StatisticsScan` and makes its visitors in `begin`
+as ``partial(make_visitor, options)``. In `finish` it gets a :class:`StatisticsPart` per split.
+`part.proto()` is the message that TFDV validates. If there is no message, `part.conflict` is the
+reason. If there is nothing to check, `part.examples` is 0. Two validators with the same options
+share the work. A validator's `applies` calls `missing_tfdv()`, because only `judge_statistics`
+imports TFDV.
 
 `stats_of` makes the statistics of a target, or reads earlier statistics of the same content from
 the :class:`StatisticsCache` of its registry.

@@ -1,7 +1,7 @@
-"""Statistics of features as TFDV's message: the numbers that TFDV gives.
+"""Computes the numbers that TFDV gives for features, as TFDV's message.
 
-TFDV estimates quantiles and histograms. Here they are exact up to some thousand distinct numbers,
-and estimates beyond: see :class:`.sketches.Quantiles`.
+TFDV estimates quantiles and histograms. Here they are exact for a few thousand distinct numbers,
+and are estimated if a feature has more: see :class:`.sketches.Quantiles`.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ class Values(NamedTuple):
 
     kind: Kind
     per_example: _Ints
-    """Number of values in each example that has the feature with a kind."""
+    """Number of values in each example in which the feature has a kind."""
     numbers: NDArray[Any]
-    """The values of INT64 and FLOAT, one after another; for BYTES, their sizes in bytes."""
+    """The values if they are INT64 or FLOAT; for BYTES, their sizes in bytes."""
     keys: Sequence[bytes] = ()
-    """The values of BYTES as :func:`value_key` gives them; empty for images."""
+    """What :func:`value_key` returns for BYTES values; empty for images."""
 
 
 class ExampleColumns(NamedTuple):
@@ -50,9 +50,9 @@ class ExampleColumns(NamedTuple):
 
     num_rows: int
     columns: Mapping[str, Values]
-    """Values by feature. The kind is UNSET if no example has the feature with a kind."""
+    """Values by feature. The kind is UNSET if the feature has no kind in any example."""
     lengths: Sequence[tuple[Mapping[str, int], int]] = ()
-    """Numbers of values by feature, each with its number of examples; only for derived features."""
+    """Numbers of values by feature, and how many examples have them; only for derived features."""
 
 
 class Accumulator:
@@ -96,7 +96,7 @@ class Accumulator:
                 parts.add(derived, lengths, times)
 
     def merge(self, other: Accumulator) -> None:
-        """Add another accumulator with the same options, which is unusable afterwards."""
+        """Add another accumulator with the same options, which must not be used afterwards."""
         self._examples += other._examples
         for name, feature in other._features.items():
             if name in self._features:
@@ -108,7 +108,7 @@ class Accumulator:
         self._values.merge(other._values)
 
     def extract(self) -> Any:
-        """The `DatasetFeatureStatisticsList`: one dataset, its features in order of their names."""
+        """The `DatasetFeatureStatisticsList`: one dataset, with its features sorted by name."""
         found = messages().DatasetFeatureStatisticsList()
         dataset = found.datasets.add(num_examples=self._examples)
         frequent = dict(self._values.features())
@@ -156,9 +156,9 @@ class _Feature:
         self.kind = Kind.UNSET
         self.present = self.values = 0
         self.fewest, self.most = math.inf, 0
-        """Fewest and most values in an example that has the feature."""
+        """Fewest and most values per example that has the feature."""
         self.size = 0
-        """Total size of values in bytes; for numbers that are categories, in digits."""
+        """Total size of the values in bytes, or in characters if they are categorical numbers."""
         self.smallest, self.largest = math.inf, 0
         """Sizes in bytes of the smallest and of the largest value."""
         self.not_utf8 = 0
@@ -167,7 +167,7 @@ class _Feature:
         """Mean and variance of the `counted` numbers that are not NaN."""
         self.low, self.high = math.inf, -math.inf
         self.quantiles, self.lengths = Quantiles(), Quantiles()
-        """Quantiles of its numbers, and of its number of values per example."""
+        """Quantiles of its numbers, and of the number of values per example."""
 
     def add_counts(self, values: Values) -> None:
         self.kind = self.kind or values.kind
@@ -263,14 +263,14 @@ class _Feature:
 
 
 class _Parts:
-    """Statistics on how the parts of a derived feature match, in examples with any part."""
+    """Whether the parts of a derived feature match, in examples that have any of them."""
 
     def __init__(self) -> None:
         self.missing: Counter[str] = Counter()
-        """Number of examples without a part, by part."""
+        """For each part, the number of examples without it."""
         self.least: dict[str, int] = {}
         self.most: dict[str, int] = {}
-        """The least and most values that a part has beyond the feature with the values."""
+        """Lowest and highest number of values of each part, minus that of the value feature."""
 
     def add(self, derived: DerivedFeature, lengths: Mapping[str, int], times: int) -> None:
         names = (derived.value, *derived.parts)
@@ -313,7 +313,7 @@ class _Parts:
 def _fill_equal_weight(
     histogram: Any, quantiles: Quantiles, total: int, ends: tuple[float, float]
 ) -> None:
-    """Fill in a histogram whose buckets hold equally many of the `total` numbers."""
+    """Fill in a histogram whose buckets each have an equal share of the `total` numbers."""
     histogram.type = messages().Histogram.QUANTILES
     bounds = ranked(*quantiles.counts(), _BUCKETS)
     bounds[0], bounds[-1] = ends
@@ -324,7 +324,7 @@ def _fill_equal_weight(
 def _categories(numbers: NDArray[Any]) -> tuple[dict[CountedValue, int], int]:
     """How often each number occurs, and the total size of all numbers as text.
 
-    FLOAT numbers are counted as text, without a fraction of 0, as in TFDV.
+    FLOAT numbers are counted as text, as in TFDV: `1.0` as `1`.
     """
     distinct, counts = np.unique(numbers, return_counts=True)
     names: list[CountedValue] = distinct.tolist()
@@ -337,7 +337,7 @@ def _categories(numbers: NDArray[Any]) -> tuple[dict[CountedValue, int], int]:
 def _equal_width(
     values: NDArray[np.float64], counts: _Ints, ends: tuple[float, float]
 ) -> Iterator[tuple[float, float, float]]:
-    """Bounds and counts of buckets of equal width; infinite values have buckets of their own."""
+    """Bounds and counts of buckets of equal width. Infinite values get separate buckets."""
     finite = np.isfinite(values)
     below, above = (int(counts[values == bound].sum()) for bound in (-math.inf, math.inf))
     values, counts = values[finite], counts[finite]

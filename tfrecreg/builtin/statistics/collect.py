@@ -1,6 +1,6 @@
-"""Statistics from a scan: one visitor for each shard, one part for each split.
+"""Collects statistics in a scan, with a visitor per shard and a part per split.
 
-A cache file has a line of JSON and the serialized proto. Invalid files are made again.
+A cache file consists of a line of JSON and the serialized proto. Invalid files are replaced.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from tfrecreg.core.values.findings import Code, Finding, Measure
 from tfrecreg.core.values.text import count
 
 MAX_FEATURES = 10_000
-"""Maximum number of features per split. TFDV takes 3 to 4 ms and 25 kB for each."""
+"""Maximum number of features per split. TFDV needs 3 to 4 ms and 25 kB for each."""
 
 
 @dataclass(slots=True)
@@ -45,7 +45,7 @@ class LeftOut:
     """Records that the statistics exclude."""
 
     damaged: int = 0
-    """Number of damaged places; a place may be more than one record."""
+    """Number of damaged places. A place may contain more than one record."""
     large: int = 0
     """Number of records that are too large for memory."""
     kinds: dict[PayloadKind, int] = field(default_factory=dict)
@@ -65,16 +65,16 @@ class LeftOut:
             self.count(kind, number)
 
     def __str__(self) -> str:
-        """A text such as ``2 damaged, 1 too large to be held, 3 events``; else empty."""
+        """A text such as ``2 damaged, 1 too large for memory, 3 events``; may be empty."""
         told = [f"{self.damaged:,} damaged"] if self.damaged else []
-        told += [f"{self.large:,} too large to be held"] if self.large else []
+        told += [f"{self.large:,} too large for memory"] if self.large else []
         told += [kind.counted(number) for kind, number in sorted(self.kinds.items())]
         return ", ".join(told)
 
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """A feature with values of two types, for which TFDV fails."""
+    """A feature with values of two types. TFDV fails for it."""
 
     feature: str
     types: tuple[str, str]
@@ -82,7 +82,7 @@ class Conflict:
 
     @classmethod
     def of(cls, feature: str, one: str, other: str) -> Conflict:
-        """A conflict of two types, in any order."""
+        """A conflict between two types, which may be given in any order."""
         return cls(feature, (min(one, other), max(one, other)))
 
     def error(self) -> RefusedError:
@@ -90,7 +90,7 @@ class Conflict:
         one, other = self.types
         return RefusedError(
             f"`{self.feature}` has {one} values in some records and {other} values in "
-            "others, which statistics do not support; `tfrecreg check` names the records (SCH003)"
+            "others, which statistics do not support: `tfrecreg check` names the records (SCH003)"
         )
 
 
@@ -99,12 +99,11 @@ class TooManyFeatures:
     """More features than :data:`MAX_FEATURES`."""
 
     count: int
-    """Number of features seen before the statistics stopped."""
+    """Number of features found before the statistics were stopped."""
 
     def __str__(self) -> str:
         return (
-            f"{self.count:,} features or more: statistics are made of {MAX_FEATURES:,} features "
-            "at most"
+            f"{self.count:,} features or more: statistics support at most {MAX_FEATURES:,} features"
         )
 
     def error(self) -> RefusedError:
@@ -120,14 +119,14 @@ class StatisticsPart:
         """Number of Examples read."""
         self.left_out = LeftOut()
         self.conflict: Conflict | TooManyFeatures | None = None
-        """Why there are no statistics; None if there are."""
+        """Why there are no statistics; None if there are some."""
         self.types: dict[str, str] = {}
-        """Type of the values, by feature."""
+        """The type of the values of each feature."""
         self.is_sound = True
-        """Whether the bytes of all shards match the manifest; only known if digests are computed.
+        """Whether the bytes of all shards match the manifest. Known only if digests are computed.
         """
         self._accumulator: Accumulator | None = Accumulator(options, max_value_bytes)
-        """Accumulates the statistics; None after a conflict, when only examples are counted."""
+        """Accumulates the statistics. None after a conflict: then only examples are counted."""
 
     def add(self, batch: ExampleColumns) -> None:
         """Add examples whose types were noted before."""
@@ -136,12 +135,12 @@ class StatisticsPart:
             self._accumulator.add(batch)
 
     def clash(self, conflict: Conflict | TooManyFeatures) -> None:
-        """Record a conflict found elsewhere, and stop the statistics."""
+        """Record a conflict, and stop the statistics."""
         self.conflict = self.conflict or conflict
         self._accumulator = None
 
     def merge(self, other: StatisticsPart) -> None:
-        """Add the part of the next shard. The result depends on the order, because sketches do."""
+        """Add the part of the next shard. Sketches depend on the order, and so does the result."""
         self.examples += other.examples
         self.left_out.merge(other.left_out)
         self.is_sound &= other.is_sound
@@ -152,7 +151,7 @@ class StatisticsPart:
             self._accumulator.merge(other._accumulator)
 
     def proto(self) -> Any:
-        """The `DatasetFeatureStatisticsList` of TFDV, with one dataset."""
+        """TFDV's `DatasetFeatureStatisticsList`, with one dataset."""
         if self._accumulator is None or self.conflict is not None:
             raise (self.conflict or TooManyFeatures(len(self.types))).error()
         return self._accumulator.extract()
@@ -163,7 +162,7 @@ class StatisticsPart:
         return self._accumulator.sketched if self._accumulator is not None else ()
 
     def note_types(self, types: dict[str, str]) -> None:
-        """Record the types of features in further examples, and conflicts between them."""
+        """Record the types of features in further examples, and any conflict between types."""
         count = len(self.types.keys() | types.keys())
         if count > MAX_FEATURES:
             self.clash(TooManyFeatures(count))
@@ -183,7 +182,7 @@ class StatisticsVisitor(Visitor):
         self._derives = bool(options.derived())
         self._part = StatisticsPart(options)
         self.closed: StatisticsPart | None = None
-        """The part; None before the first examples."""
+        """The finished part; None before :meth:`close`."""
 
     def batch(self, batch: RecordBatch) -> None:
         if not batch.whole:
@@ -289,11 +288,11 @@ def _column(kind: Kind, features: Sequence[Feature], is_image: bool) -> Values:
 _open: WeakValueDictionary[tuple[str, str, StatisticsOptions], StatisticsVisitor] = (
     WeakValueDictionary()
 )
-"""Visitors whose shard this process is scanning."""
+"""The visitors of the shards that this process is scanning."""
 
 
 def make_visitor(options: StatisticsOptions, shard: Shard) -> Visitor:
-    """A visitor for a shard. Validators with equal options share the visitor of a scan."""
+    """A visitor for a shard. Validators with equal options share a visitor."""
     key = (shard.storage.root, shard.path, options)
     leader = _open.get(key)
     if leader is not None:
@@ -303,7 +302,7 @@ def make_visitor(options: StatisticsOptions, shard: Shard) -> Visitor:
 
 
 class _Follower(Visitor):
-    """Returns the part of another visitor of the same scan, which runs before it."""
+    """Returns the part of another visitor, which sees the same scan before this one."""
 
     def __init__(self, leader: StatisticsVisitor) -> None:
         self._leader = leader
@@ -326,7 +325,7 @@ class SplitStatistics:
     """The statistics of one split."""
 
     split: str
-    """Name of the split; empty for files without a split in their names."""
+    """Name of the split; empty if the file names state no split."""
     examples: int
     """Number of examples."""
     left_out: LeftOut
@@ -335,7 +334,7 @@ class SplitStatistics:
     """Features with more distinct values than fit in memory. Their frequent values and their number
     of distinct values are estimates."""
     proto: Any = field(repr=False)
-    """TensorFlow Metadata's `DatasetFeatureStatisticsList`, with one dataset, which has no name."""
+    """TensorFlow Metadata's `DatasetFeatureStatisticsList`, with one unnamed dataset."""
 
 
 class StatisticsScan(Validator):
@@ -347,7 +346,7 @@ class StatisticsScan(Validator):
 
 
 def by_split(parts: Iterable[tuple[Shard, StatisticsPart]]) -> dict[str, StatisticsPart]:
-    """One part per split, in order of the splits' names."""
+    """One part per split, sorted by the names of the splits."""
     found: dict[str, StatisticsPart] = {}
     for shard, part in parts:
         if shard.split in found:
@@ -358,7 +357,7 @@ def by_split(parts: Iterable[tuple[Shard, StatisticsPart]]) -> dict[str, Statist
 
 
 class StatisticsCollector(StatisticsScan):
-    """Looks at every record like a validator, and makes statistics instead of findings.
+    """Reads every record like a validator, but makes statistics instead of findings.
 
     Pass it to :func:`tfrecreg.core.check.scan.run.run_scan`, then call :meth:`statistics`.
     """
@@ -370,7 +369,7 @@ class StatisticsCollector(StatisticsScan):
         self.options = options
         self.needs = Need.DIGESTS if digests else Need(0)
         self.parts: dict[str, StatisticsPart] = {}
-        """Parts by split, once the scan is over."""
+        """The part of each split, after the scan."""
 
     def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], Visitor]:
         del target, options
@@ -386,7 +385,7 @@ class StatisticsCollector(StatisticsScan):
         yield Measure("statistics.examples", examples, count(examples, "example"))
 
     def statistics(self) -> list[SplitStatistics]:
-        """The statistics of every split that was scanned, in order of their names."""
+        """The statistics of every split that was scanned, sorted by name."""
         return [
             SplitStatistics(split, part.examples, part.left_out, part.sketched, part.proto())
             for split, part in self.parts.items()
@@ -394,7 +393,7 @@ class StatisticsCollector(StatisticsScan):
 
 
 _FORMAT = 6
-"""Version of the file format and of the computation. A new number discards old files."""
+"""Version of the file format and of the computation. Files with another version are not used."""
 
 
 class StatisticsCache:

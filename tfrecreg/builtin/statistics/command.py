@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @click.option(
     "--pbtxt",
     is_flag=True,
-    help="Print the message of TFDV, for tfdv.load_stats_text.",
+    help="Print TFDV's message as text, which tfdv.load_stats_text reads.",
 )
 @click.option(
     "--output",

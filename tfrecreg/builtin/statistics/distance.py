@@ -1,13 +1,13 @@
-"""Distances between the distributions of a feature in two statistics, by TFDV's definitions.
+"""Measures how far two distributions of a feature are apart, as TFDV defines it.
 
-The definitions of `tensorflow_data_validation/anomalies/metrics.cc`, over TFDV's message:
+The measures follow `tensorflow_data_validation/anomalies/metrics.cc`:
 
-* L-infinity: the largest difference of the shares of a value
+* L-infinity: the largest difference between the two shares of a value
 * normalized absolute difference: the same for counts, divided by the sum of all counts
 * Jensen-Shannon divergence, with logarithms of base 2: ``(D(P|M) + D(Q|M)) / 2`` for the mean M of
-  two distributions P and Q. The buckets of both histograms are divided at the bounds of both, as if
-  numbers were spread evenly in a bucket. Buckets without width count by themselves. Infinite
-  numbers and NaN never match those of the other side; NaN counts only if the bounds are equal.
+  two distributions P and Q. Buckets are divided at the bounds of both histograms, as if the numbers
+  in a bucket were spread evenly. Buckets without width are compared separately. Infinite numbers
+  and NaN never match those of the other side, and NaN counts only if both have equal bounds.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ _MEASURES = {
     _DIVERGENCE: "Jensen-Shannon",
     _DIFFERENCE: "normalized absolute difference",
 }
-"""Names for people by the field of a `FeatureComparator`."""
+"""The displayed name for each field of a `FeatureComparator`."""
 
 
 class Comparator(NamedTuple):
-    """A comparison of a feature."""
+    """How to compare a feature."""
 
     feature: str
     field: str
     """A key of :data:`_MEASURES`."""
     threshold: float
     quantiles: bool = False
-    """Whether a divergence compares histograms of equal weight instead of equal width."""
+    """Whether a divergence uses histograms whose buckets have equal weight, not equal width."""
 
 
 class Distance(NamedTuple):
@@ -62,9 +62,9 @@ def comparators(
 ) -> list[Comparator]:
     """The comparisons to make.
 
-    If the schema has comparators of this kind, these are all comparisons. Otherwise labels and
-    sizes are compared: counted values (categories, strings) by L-infinity, numbers by the
-    Jensen-Shannon divergence.
+    If the schema has comparators of this kind, only these are used. Otherwise labels and sizes are
+    compared: categories and strings by their L-infinity distance, numbers by their Jensen-Shannon
+    divergence.
     """
     known = {feature.name: feature for feature in schema.feature} if schema is not None else {}
     declared = [each for each in known.values() if each.HasField(f"{kind}_comparator")]
@@ -85,7 +85,7 @@ def comparators(
 def distances(
     statistics: Any, other: Any, wanted: Sequence[Comparator]
 ) -> tuple[list[Distance], list[str]]:
-    """Distances in order of feature and measure, and the features on only one side."""
+    """Distances sorted by feature and measure, and the features that only one side has."""
     here, there = _by_name(statistics), _by_name(other)
     found, one_sided = [], set()
     for each in wanted:
@@ -159,13 +159,13 @@ def _distance(comparator: Comparator, one: Any, other: Any) -> float | None:
 
 
 def _counts(entry: Any) -> dict[str, float]:
-    """How often each value occurs. Values that are not UTF-8 share a label: the first counts."""
+    """How often each value occurs. Of values that are not UTF-8, only the most frequent counts."""
     buckets = entry.string_stats.rank_histogram.buckets
     return {each.label: each.sample_count for each in reversed(buckets)}
 
 
 def _aligned(one: Any, other: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The counts of two histograms in the same buckets."""
+    """The counts of two histograms, redistributed to the same buckets."""
     infinite, points, wide = zip(*map(_parts, (one, other)), strict=True)
     bounds = [{bound for low, high, _ in side for bound in (low, high)} for side in wide]
     edges = np.array(sorted(bounds[0] | bounds[1]))
@@ -184,7 +184,7 @@ def _aligned(one: Any, other: Any) -> tuple[NDArray[np.float64], NDArray[np.floa
 def _parts(
     histogram: Any,
 ) -> tuple[float, Mapping[float, float], Sequence[tuple[float, float, float]]]:
-    """The count of infinite numbers, the counts of single numbers, and the buckets with a width."""
+    """The count of infinite numbers, the counts of single numbers, and the other buckets."""
     infinite, points, wide = 0.0, dict[float, float](), []
     for each in histogram.buckets:
         low, high, count = each.low_value, each.high_value, each.sample_count

@@ -1,6 +1,6 @@
-"""The statistics of a target, per split: made in a pass over its records, or read from a cache.
+"""Makes the statistics of each split of a target, or reads them from a cache.
 
-The operation :func:`stats` serves the target that a user names.
+The operation :func:`stats` does this for a target that a user names.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 _BYTE_SECONDS = 4e-9
-"""Approximate cost of a byte, in seconds."""
+"""Approximate time per byte, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class SplitStats:
     statistics: SplitStatistics
     features: tuple[FeatureSummary, ...]
     cached: bool
-    """Whether the statistics were in the cache, made from the same content."""
+    """Whether the statistics came from the cache."""
 
     def to_json(self) -> dict[str, Any]:
         """The entry for the document of ``stats --json``."""
@@ -75,13 +75,13 @@ class Stats:
 
     target: str
     splits: tuple[SplitStats, ...]
-    """Splits in order of their names."""
+    """The splits, sorted by name."""
 
     def __repr__(self) -> str:
         return f"<Stats {safe(self.target)}: {', '.join(map(self._heading, self.splits))}>"
 
     def __str__(self) -> str:
-        """A table of features per split, below the excluded records and estimated features."""
+        """Per split, the excluded records, the estimated features, and a table of all features."""
         return "\n\n".join("\n".join(self._lines(split)) for split in self.splits)
 
     def _lines(self, split: SplitStats) -> Iterator[str]:
@@ -90,7 +90,7 @@ class Stats:
         if made.left_out:
             yield f"  left out: {made.left_out}"
         if made.sketched:
-            yield f"  too many values to count, so estimated: {', '.join(map(safe, made.sketched))}"
+            yield f"  estimated, because of too many values: {', '.join(map(safe, made.sketched))}"
         rows = [STATS_COLUMNS, *map(stats_row, split.features)] if split.features else []
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         for name, kind, *numbers, histogram in rows:
@@ -148,7 +148,7 @@ def stats_of(
 
 
 class StatsOfCheck:
-    """The statistics of a target, made while a check reads its records, or read from the cache.
+    """The statistics of a target, read from the cache or made while a check reads the records.
 
     Attributes:
         validators: validators to run in the check; empty if everything is cached.
@@ -174,7 +174,7 @@ def options_of(target: Target) -> StatisticsOptions:
 
 
 def _recalled(target: Target, options: StatisticsOptions) -> dict[str, SplitStatistics]:
-    """The cached statistics of the target's splits, by split."""
+    """The cached statistics of each split of the target."""
     known: dict[str, SplitStatistics] = {}
     if target.home is not None:
         cache = StatisticsCache(target.home)
@@ -191,7 +191,7 @@ def _summed_up(
     collector: StatisticsCollector,
     features: Sequence[str] = (),
 ) -> Stats:
-    """The statistics of all splits; new statistics are cached if the bytes match the manifest."""
+    """The statistics of all splits. Caches new ones if the bytes match the manifest."""
     made = {each.split: each for each in collector.statistics()}
     contents = _contents(target)
     if target.home is not None:
@@ -225,7 +225,7 @@ def _only(target: Target, split: str | None) -> Target:
 
 
 def _contents(target: Target) -> dict[str, str]:
-    """The content digests of the splits with all shards present."""
+    """The content digests of the splits whose shards are all present."""
     if target.manifest is None:
         return {}
     here = [shard.name for shard in target.shards]
@@ -235,13 +235,13 @@ def _contents(target: Target) -> dict[str, str]:
 
 
 def _expect_examples(target: Target, everything: Sequence[SplitStatistics]) -> None:
-    """Refuse a target without any Example."""
+    """Refuse a target that has no Examples."""
     if any(each.examples for each in everything):
         return
     told = "; ".join(str(each.left_out) for each in everything if each.left_out)
     raise UsageError(
         f"`{target.name}` has no Examples to compute statistics from"
-        + (f": {told}" if told else ", nor any record")
+        + (f": {told}" if told else ": it has no records")
     )
 
 
@@ -271,7 +271,7 @@ def stats(
     schema: str | None = None,
     **context: Unpack[Context],
 ) -> Stats:
-    """The statistics of a build, a release or files; cached in a registry."""
+    """The statistics of a build, a release or files. Those of a registry are cached."""
     registry, engine, progress = Travelling(**context)
     target = find_target(argument, registry=registry, schema=schema)
     for note in target.notes if target.kind == "files" else ():

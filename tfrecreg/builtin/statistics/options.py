@@ -1,4 +1,4 @@
-"""The options of statistics, and a schema's declarations that affect them."""
+"""The options of statistics, and the parts of a schema that affect them."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ class DerivedFeature(NamedTuple):
     value: str
     """The feature with the values."""
     parts: tuple[str, ...]
-    """The features with indices, or the feature with weights."""
+    """The features with the indices, or the feature with the weights."""
     sparse: bool
 
 
 _INT, _FLOAT = 2, 3
-"""The numbers of INT and FLOAT in `FeatureType`."""
+"""The enum values INT and FLOAT of `FeatureType`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,14 +32,15 @@ class StatisticsOptions:
     """The options of statistics. Everything else follows the defaults of TFDV's `StatsOptions`."""
 
     schema: str | None = None
-    """The text of a schema, which tells TFDV which bytes are images (`image_domain`) and which
-    numbers are categories."""
+    """The text of a schema. It says which bytes are images (`image_domain`) and which numbers are
+    categories.
+    """
     schema_path: str = "schema"
     """Origin of the schema text, for messages."""
 
     @property
     def digest(self) -> str:
-        """The blake3 of everything that the result depends on, in hex."""
+        """Hex blake3 of all options that the result depends on."""
         return blake3((self.schema or "").encode()).hexdigest()
 
     def schema_proto(self) -> Any:
@@ -57,7 +58,7 @@ class StatisticsOptions:
         )
 
     def categories(self) -> dict[str, Kind]:
-        """The features whose numbers are counted like strings, with the kind of these numbers."""
+        """The features with categorical numbers, which are counted like strings, and their kind."""
         found: dict[str, Kind] = {}
         for feature in self._features():
             domain = feature.WhichOneof("domain_info")

@@ -1,16 +1,16 @@
-"""Quantiles of many numbers in bounded memory, deterministic and mergeable.
+"""Estimates quantiles and frequencies of many values in bounded memory.
 
-Up to 4,096 distinct numbers are counted, so that quantiles are exact. Beyond, numbers are kept in
-levels: a number of level i stands for 2^i numbers. A full level is sorted, and every other number
-moves up a level, beginning with the first or the second number in turn. Moving up from level i
-changes a rank by at most 2^i, and happens at most N / (4095 · 2^i) times for N numbers, so the rank
-of a quantile is off by at most (1 + log2(N / 4096)) / 4095 of all numbers: 0.3 % for a million,
-0.5 % for a billion.
+Quantiles are deterministic and mergeable. Up to 4,096 distinct numbers are counted, so quantiles
+are exact. If there are more, levels store them: a number of level i stands for 2^i numbers. A full
+level is sorted, and every second number moves up a level, alternately from the first or the second
+on. Moving up from level i changes a rank by at most 2^i, and happens at most N / (4095 · 2^i) times
+for N numbers. So the rank of a quantile is off by at most (1 + log2(N / 4096)) / 4095 of all
+numbers: 0.3 % for a million, 0.5 % for a billion.
 
 The module also finds the most frequent values of features, and counts distinct values.
 
-Values are counted exactly while the counts of all features fit. Then the largest feature switches
-to two deterministic, mergeable sketches:
+Values are counted exactly while the counts of all features fit in memory. If they do not, the
+largest feature switches to two deterministic, mergeable sketches:
 
 * Misra and Gries' counters, for frequencies: each is too low by less than 1/1024 of all values
 * the 16,384 smallest hashes, for the number of distinct values: its standard error is 0.8 %
@@ -30,21 +30,21 @@ _Floats = NDArray[np.float64]
 _Ints = NDArray[np.int64]
 
 CAPACITY = 4096
-"""Maximum number of distinct numbers that are counted exactly, and of numbers in a level."""
+"""Maximum number of distinct numbers to count exactly, and maximum size of a level."""
 
 
 class Quantiles:
-    """The distribution of numbers, NaN excluded. Picklable; the result depends on the order."""
+    """The distribution of numbers except NaN. Picklable. It depends on the order of the numbers."""
 
     def __init__(self) -> None:
         self._new: list[_Floats] = []
-        """Added numbers that are not counted yet."""
+        """Numbers that were added but are not counted yet."""
         self._waiting = 0
         self._values: _Floats = np.zeros(0)
-        """Distinct numbers, ascending, while they are counted exactly."""
+        """The distinct numbers, ascending, as long as they are counted exactly."""
         self._counts: _Ints = np.zeros(0, np.int64)
         self._levels: list[_Floats] = []
-        """Levels of numbers; empty while numbers are counted exactly."""
+        """The levels; empty as long as numbers are counted exactly."""
         self._from_second: list[bool] = []
 
     def add(self, numbers: _Floats) -> None:
@@ -63,7 +63,7 @@ class Quantiles:
             self._push(level, numbers)
 
     def counts(self) -> tuple[_Floats, _Ints]:
-        """Numbers in ascending order, and how many numbers each stands for."""
+        """The stored numbers in ascending order, and how many numbers each represents."""
         self._settle()
         if not self._levels:
             return self._values, self._counts
@@ -96,7 +96,7 @@ class Quantiles:
             self._push(level, values[(counts >> level) & 1 == 1])
 
     def _use_levels(self) -> None:
-        """Switch from counts to levels, which loses nothing yet."""
+        """Switch from counts to levels, without losing anything yet."""
         if not self._levels:
             values, counts = self._values, self._counts
             self._values, self._counts = values[:0], counts[:0]
@@ -121,7 +121,7 @@ class Quantiles:
 
 
 def _counted(values: _Floats, counts: _Ints) -> tuple[_Floats, _Ints]:
-    """Distinct values in ascending order, with the sums of their counts."""
+    """The distinct values in ascending order, with their total counts."""
     distinct, place = np.unique(values, return_inverse=True)
     summed = np.zeros(len(distinct), np.int64)
     np.add.at(summed, place.reshape(-1), counts)
@@ -129,7 +129,7 @@ def _counted(values: _Floats, counts: _Ints) -> tuple[_Floats, _Ints]:
 
 
 def ranked(values: _Floats, counts: _Ints, buckets: int) -> _Floats:
-    """The bounds of buckets that hold equally many numbers, shape (buckets + 1,).
+    """The bounds of buckets that each have an equal share of the numbers, shape (buckets + 1,).
 
     Bound k is the number at index N k // buckets of all N numbers in ascending order, as in TFDV.
     """
@@ -140,10 +140,10 @@ def ranked(values: _Floats, counts: _Ints, buckets: int) -> _Floats:
 
 
 MAX_BYTES = 32 << 20
-"""Approximate maximum memory of all counted values. Above it, the largest feature is sketched."""
+"""Approximate maximum memory of all counts. If they need more, the largest feature is sketched."""
 
 _EACH = 128
-"""Overhead of a value in bytes."""
+"""Memory overhead of a value, in bytes."""
 
 _LONG = 256
 _HEAD = 64
@@ -163,7 +163,7 @@ class Frequent(NamedTuple):
     """The frequent values of a feature."""
 
     top: list[tuple[int, CountedValue]]
-    """The most frequent values, each with its count; sorted by count, then by value, descending."""
+    """The most frequent values with their counts, sorted by count, then value, descending."""
     unique: int
     """Number of distinct values."""
 
@@ -181,11 +181,11 @@ class ValueCounts:
 
     @property
     def sketched(self) -> tuple[str, ...]:
-        """The features whose values are counted by sketches, in order of their names."""
+        """The features whose values are sketched, sorted by name."""
         return tuple(sorted(self._sketches))
 
     def add(self, feature: str, pairs: Iterable[tuple[CountedValue, int]]) -> None:
-        """Count values with their number of occurrences; bytes as :func:`value_key` gives them."""
+        """Count values, given with their frequencies. Pass bytes through :func:`value_key`."""
         if feature in self._sketches:
             self._sketches[feature].add(dict(pairs))
             return
@@ -204,7 +204,7 @@ class ValueCounts:
             self._sketch(max(self._bytes, key=lambda name: (self._bytes[name], name)))
 
     def merge(self, other: ValueCounts) -> None:
-        """Add the counts of another object, which is unusable afterwards."""
+        """Add the counts of another object, which must not be used afterwards."""
         for feature, sketch in other._sketches.items():
             if feature not in self._sketches:
                 self._sketch(feature)
@@ -213,7 +213,7 @@ class ValueCounts:
             self.add(feature, counts.items())
 
     def features(self) -> Iterator[tuple[str, Frequent]]:
-        """The features with a value, in order of their names."""
+        """The features that have values, sorted by name."""
         for feature in sorted({*self._counts, *self._sketches}):
             sketch = self._sketches.get(feature)
             counts = sketch.counts if sketch is not None else self._counts[feature]
@@ -230,11 +230,11 @@ class ValueCounts:
 
 
 class _Sketch:
-    """Counters of Misra and Gries, and the smallest hashes of all values."""
+    """Misra and Gries' counters of values, and the smallest hashes of values."""
 
     def __init__(self) -> None:
         self.counts: dict[CountedValue, int] = {}
-        """The most frequent values, each count too low by at most the same amount."""
+        """The most frequent values. All counts are too low by at most the same amount."""
         self._hashes: NDArray[np.uint64] = np.zeros(0, np.uint64)
 
     def add(self, counts: Mapping[CountedValue, int]) -> None:
@@ -265,7 +265,7 @@ class _Sketch:
         self.counts[value] = self.counts.get(value, 0) + count
 
     def _reduce(self) -> None:
-        """Subtract the largest count without a counter from all counters."""
+        """Drop the smallest counts, and subtract the largest of them from all others."""
         if len(self.counts) > _COUNTERS:
             least = heapq.nlargest(_COUNTERS + 1, self.counts.values())[-1]
             self.counts = {
@@ -277,10 +277,10 @@ class _Sketch:
 
 
 def value_key(value: bytes) -> bytes:
-    """The counted form of a value: the value itself, unless it is long and not text.
+    """The form in which a value is counted: the value itself, unless it is long and not text.
 
-    A long value that is not UTF-8 is never shown, so its start, which sorts it among equally
-    frequent values, and its digest suffice. UTF-8 never contains 0xFF.
+    A long value that is not UTF-8 is never shown, so its start and its digest suffice. The start
+    sorts it among equally frequent values. UTF-8 never contains 0xFF.
     """
     if len(value) <= _LONG:
         return value

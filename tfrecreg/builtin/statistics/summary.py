@@ -1,6 +1,6 @@
-"""Statistics as bytes, as text, and as plain values for people and JSON. Needs no TFDV.
+"""Converts statistics to and from bytes, and to text and plain values. Needs no TFDV.
 
-For tables, it puts the statistics of each feature into a line with a sparkline.
+A table shows each feature in a line that ends with a sparkline.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ DatasetFeatureStatisticsList = Any
 
 
 def parse_proto(data: bytes) -> DatasetFeatureStatisticsList:
-    """The message that `data` serializes."""
+    """Parse a serialized message."""
     message_error = importlib.import_module("google.protobuf.message").DecodeError
     try:
         return messages().DatasetFeatureStatisticsList.FromString(data)
@@ -27,7 +27,7 @@ def parse_proto(data: bytes) -> DatasetFeatureStatisticsList:
 
 
 def render_proto(proto: DatasetFeatureStatisticsList) -> str:
-    """The text form for `tfdv.load_stats_text`; every release of protobuf gives equal texts."""
+    """The text that `tfdv.load_stats_text` reads, the same with every release of protobuf."""
     text_format = importlib.import_module("google.protobuf.text_format")
     return str(text_format.MessageToString(proto, as_utf8=True))
 
@@ -35,7 +35,7 @@ def render_proto(proto: DatasetFeatureStatisticsList) -> str:
 def named(
     statistics: Iterable[tuple[str, DatasetFeatureStatisticsList]],
 ) -> DatasetFeatureStatisticsList:
-    """Join several lists into one, each dataset with its name, a slice's name for TFDV."""
+    """Join several lists into one. Each dataset gets its name, which TFDV treats as a slice."""
     together = messages().DatasetFeatureStatisticsList()
     for name, proto in statistics:
         for dataset in proto.datasets:
@@ -52,18 +52,18 @@ def messages() -> Any:
 Type = Literal["int64", "float", "bytes", "picture", "struct"]
 
 _TYPES: tuple[Type, ...] = ("int64", "float", "bytes", "picture", "struct")
-"""Types by TFDV's number. STRING is for any bytes, BYTES for bytes with an image domain."""
+"""Types, indexed by TFDV's enum: STRING means any bytes, BYTES those with an image domain."""
 
 
 NOT_UTF8 = "__BYTES_VALUE__"
-"""Stands for values that are not UTF-8."""
+"""The text that stands for values that are not UTF-8."""
 _BARS = 10
-"""Number of frequent values in a histogram, equal to the number of buckets for numbers."""
+"""Number of frequent values in a histogram, the same as the number of buckets for numbers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """Statistics of numbers; NaN counts only in `nan`."""
+    """Statistics of numbers. They ignore NaN, which only `nan` counts."""
 
     mean: float
     std: float
@@ -73,7 +73,7 @@ class Numbers:
     zeros: int
     nan: int
     quantiles: tuple[float, ...] = ()
-    """Bounds of ten parts that hold equally many numbers, from `min` to `max`."""
+    """Bounds, from `min` to `max`, of ten parts that each have a tenth of the numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +82,11 @@ class Texts:
 
     unique: int
     mean_length: float
-    """Mean length in bytes; for numbers, in digits."""
+    """Mean length in bytes, or in characters for numbers."""
     not_utf8: int
     top: tuple[tuple[str, float], ...]
-    """The most frequent values with their counts, the most frequent first. Not escaped;
-    ``__BYTES_VALUE__`` stands for values that are not UTF-8.
+    """The most frequent values with their counts, the most frequent first. They are not escaped,
+    and ``__BYTES_VALUE__`` stands for values that are not UTF-8.
     """
 
 
@@ -107,7 +107,7 @@ class FeatureSummary:
     """Not escaped."""
     type: Type
     present: int
-    """Number of examples that have the feature with a list of values, even an empty list."""
+    """Number of examples in which the feature has a list of values, even an empty one."""
     missing: int
     values: int
     """Number of values in all examples."""
@@ -118,13 +118,13 @@ class FeatureSummary:
     detail: Numbers | Texts | Image | None
     """The statistics of the values; None if there are no values."""
     histogram: tuple[float, ...]
-    """Number of values per bucket of equal width, or counts of the ten most frequent values; may be
-    empty.
+    """Number of values per bucket of equal width, or per value for the ten most frequent values.
+    May be empty.
     """
 
 
 def summarize(proto: Any) -> Iterator[FeatureSummary]:
-    """The features of a `DatasetFeatureStatisticsList`, in their order, over all its datasets."""
+    """The features of all datasets of a `DatasetFeatureStatisticsList`, in their order."""
     for dataset in proto.datasets:
         for feature in dataset.features:
             # Sparse and weighted features have statistics only for their parts.
@@ -133,7 +133,7 @@ def summarize(proto: Any) -> Iterator[FeatureSummary]:
 
 
 class Bucket(NamedTuple):
-    """A number of values from `low` up to `high`."""
+    """The number of values between `low` and `high`."""
 
     low: float
     high: float
@@ -213,7 +213,7 @@ STATS_COLUMNS = (
     *("feature", "type", "present", "values", "mean", "std", "min", "median", "max"),
     "histogram",
 )
-"""Headings of the texts of :func:`stats_row`."""
+"""Headings of the columns of :func:`stats_row`."""
 
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _ROWS_BARS = 10
@@ -223,7 +223,7 @@ _SHOWN = 24
 
 
 def stats_row(feature: FeatureSummary) -> tuple[str, ...]:
-    """A feature as one escaped text per column of :data:`STATS_COLUMNS`."""
+    """The row of a feature: an escaped text for each column of :data:`STATS_COLUMNS`."""
     examples = feature.present + feature.missing
     present = _percent(feature.present, examples)
     per_example = ""
@@ -247,7 +247,7 @@ def stats_row(feature: FeatureSummary) -> tuple[str, ...]:
 
 
 def _rows_detail(feature: FeatureSummary) -> tuple[str, str, str, str, str]:
-    """mean, std, min, median, max."""
+    """The texts of the columns mean, std, min, median and max."""
     detail = feature.detail
     if isinstance(detail, Numbers):
         values = (detail.mean, detail.std, detail.min, detail.median, detail.max)
@@ -261,7 +261,7 @@ def _rows_detail(feature: FeatureSummary) -> tuple[str, str, str, str, str]:
 
 
 def _words(feature: FeatureSummary) -> str:
-    """The text after the histogram."""
+    """The text after the sparkline."""
     detail = feature.detail
     if isinstance(detail, Numbers):
         return f"{_percent(detail.nan, feature.values)} NaN" if detail.nan else ""
@@ -293,9 +293,9 @@ def _percent(part: float, whole: float) -> str:
 
 
 def sparkline(counts: Sequence[float]) -> str:
-    """The first counts as blocks of one to eight eighths, relative to the largest.
+    """The first ten counts, as block characters with heights relative to the largest.
 
-    Nonzero values get at least the lowest visible block; zero is a space.
+    A count of zero is a space. Any other count is at least the lowest block.
     """
     shown = counts[:_ROWS_BARS]
     most = max(shown, default=0)

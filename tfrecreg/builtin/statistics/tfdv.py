@@ -2,9 +2,9 @@
 
 Importing TFDV takes seconds and half a gigabyte, so it happens only when statistics are validated.
 The import also prints warnings about Python versions, IPython and the processor, which do not
-concern users of statistics.
+matter for statistics.
 
-TFDV's anomalies become plain values here.
+This module converts TFDV's anomalies to plain values.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tfrecreg.core.values.errors import (
 
 
 def missing_tfdv() -> MissingExtraError | None:
-    """The error with the command that installs TFDV; None if TFDV is installed.
+    """The error that names the command to install TFDV; None if TFDV is installed.
 
     Does not import TFDV.
     """
@@ -60,7 +60,7 @@ def load_tfdv() -> Any:
             import tensorflow_data_validation
     except ImportError as error:
         raise FailureError(
-            f"TensorFlow Data Validation is installed and cannot be imported: {error!s}; "
+            f"TensorFlow Data Validation is installed but cannot be imported: {error!s}; "
             f"{install_command(extra='tfdv')} installs a compatible set"
         ) from error
     finally:
@@ -93,12 +93,12 @@ _WARNING = 1
 
 @dataclass(frozen=True, slots=True)
 class Anomaly:
-    """One reason of one anomaly. Its text is not escaped."""
+    """One reason for an anomaly. Its text is not escaped."""
 
     feature: str
     """Name of the feature; empty if the anomaly concerns the whole dataset."""
     number: int
-    """Number of its type in `AnomalyInfo.Type`."""
+    """The value of its type in `AnomalyInfo.Type`."""
     warning: bool
     """Whether TFDV rates it as a warning, not an error."""
     text: str

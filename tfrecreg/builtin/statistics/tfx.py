@@ -1,4 +1,4 @@
-"""Examples, statistics and schema in the folders of TFX's components.
+"""Exports examples, statistics and schema to the folders that TFX's components use.
 
 The layout follows ExampleGen, StatisticsGen and SchemaGen of TFX since 0.29.
 """
@@ -21,7 +21,7 @@ _EXAMPLES, _STATISTICS, _SCHEMA = "examples", "statistics", "schema/schema.pbtxt
 
 
 class TfxExporter(Exporter):
-    """Writes the same files as ExampleGen, StatisticsGen and SchemaGen."""
+    """Writes the files that ExampleGen, StatisticsGen and SchemaGen would write."""
 
     reader = "TFX"
 
@@ -48,12 +48,12 @@ class TfxExporter(Exporter):
         for split_entry in dataset.manifest.splits:
             if split_entry.name not in there:
                 yield (
-                    f"the split `{safe(split_entry.name)}` has no shards, and is left out: TFX "
-                    "reads no empty split"
+                    f"the split `{safe(split_entry.name)}` has no shards and is left out: TFX "
+                    "cannot read empty splits"
                 )
 
     def how_to_read(self, folder: str) -> str:  # noqa: ARG002 - the same for all
-        return "import it: an Importer each for `examples`, `statistics` and `schema`"
+        return "import `examples`, `statistics` and `schema`, each with an Importer"
 
 
 def tfx_path(name: str, split: str) -> str:

@@ -113,18 +113,18 @@ def _about(target: Target, split: str, code: Code, feature: str, message: str) -
 
 @dataclass(frozen=True, slots=True)
 class DriftOptions:
-    """The limits of the validator."""
+    """The options of the validator."""
 
     threshold: Annotated[float, Meta(ge=0, le=1)] = 0.1
-    """The largest allowed distance, 0 to 1, for labels and sizes without a comparator."""
+    """The largest allowed distance of labels and sizes that have no comparator, 0 to 1."""
     min_examples: Annotated[int, Meta(ge=0)] = 100
     """Smaller splits are compared only if the schema has a comparator."""
     split: str = "train"
-    """The split that the other splits of its version are compared with."""
+    """The split with which the other splits of the same version are compared."""
 
 
 class DriftValidator(StatisticsScan):
-    """Compares distributions by the schema's comparators; without comparators, labels and sizes."""
+    """Compares distributions with the schema's comparators or, without any, labels and sizes."""
 
     name = "drift"
     Options = DriftOptions
@@ -138,7 +138,7 @@ class DriftValidator(StatisticsScan):
 
     def applies(self, target: Target) -> str | None:
         if target.baseline is None and len({shard.split for shard in target.shards}) < 2:
-            return "only one split: name a dataset to compare it with by --against"
+            return "only one split: use --against to name a dataset to compare it with"
         return None
 
     def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], Visitor]:
@@ -178,8 +178,8 @@ class DriftValidator(StatisticsScan):
                     for each in (protos, self._before)
                 )
                 told = (
-                    f"nothing was compared with {safe(other)}: its splits are {there}, "
-                    f"those of this target are {here}"
+                    f"nothing was compared with {safe(other)}, because its splits are {there}, "
+                    f"but those of this target are {here}"
                 )
                 yield replace(_about(target, "", DRF004, "", told), locations=())
             for split, proto in protos.items():
@@ -228,7 +228,7 @@ class DriftValidator(StatisticsScan):
             text = f"`{safe(feature)}` is missing here or in {safe(name)}, so it was not compared"
             yield _about(target, split, DRF003, feature, f"{where}{text}")
         largest = max(found, key=lambda each: each.value, default=None)
-        told = _text(largest, name) if largest is not None else f"no distance to {name}"
+        told = _text(largest, name) if largest is not None else f"no feature compared with {name}"
         value = largest.value if largest is not None else None
         yield Measure(f"drift.{kind}.{split}", value, f"{where}{told}")
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @session_command("view")
 @click.argument("targets", nargs=-1, metavar="[TARGET..]", shell_complete=complete.targets)
 @options_of("files:Verbs.view", port={"type": click.IntRange(0, 65535), "default": 0})
-@click.option("--no-open", is_flag=True, help="Print the address, and open no browser.")
+@click.option("--no-open", is_flag=True, help="Print the address without opening a browser.")
 @jobs_option
 def command(
     session: Session,
@@ -35,8 +35,8 @@ def command(
     which need no registry. Two targets can be compared. Without a TARGET, the viewer lists the
     datasets of the registry.
 
-    The viewer is a server that only this machine can reach, at an address with a token. It changes
-    no file. Ctrl-C ends it.
+    The viewer is a server that only this machine can reach, and its address contains a token. It
+    changes no file. Ctrl-C ends it.
     """
     from tfrecreg.builtin.view.run import open_server
 

@@ -1,4 +1,4 @@
-"""The addresses of the viewer, and their answers as JSON or bytes."""
+"""Answers requests to the addresses of the viewer, with JSON or bytes."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ from tfrecreg.core.values.text import json_data, safe
 
 _THREADS = 6
 _QUESTIONS = 24
-"""Maximum number of parallel questions to catalogs: one may take a minute, and others wait."""
+"""Maximum number of requests that query catalogs at once. Each may take a minute."""
 _TYPES = {
     "css": "text/css; charset=utf-8",
     "html": "text/html; charset=utf-8",
@@ -149,7 +149,7 @@ class Viewer:
         seen, _ = browsed.shards.place(number)
         version = asked.text("v")
         if version and version != seen.identity:
-            raise ChangedShardError("this address belongs to another state of the shard")
+            raise ChangedShardError("the shard has changed since this address was made")
         try:
             picture = self._thumbnails.thumbnail(browsed.image(number), size)
         except ValueError as error:
@@ -244,7 +244,7 @@ class Viewer:
 
 
 def _less(choice: ViewChoice, own: Iterable[str]) -> Iterator[tuple[str, ViewChoice]]:
-    """For each column with a facet: the choice without the conditions of that facet."""
+    """For each column with a facet, the choice without the conditions that this facet set."""
     if choice.splits:
         yield "split", replace(choice, splits=())
     for each in own:
@@ -262,7 +262,7 @@ def _attachment(name: str) -> dict[str, str]:
 
 @cache
 def _static_files() -> Mapping[str, bytes]:
-    """The files of the browser's side, by path: no other path leads to a file."""
+    """The static files of the web page, by path. Only these paths are served."""
     root = files("tfrecreg.builtin.view") / "static"
     found: dict[str, bytes] = {}
     folders = [("", root)]

@@ -1,4 +1,4 @@
-"""Work in parallel to the answers: the catalog of a target, and its progress."""
+"""Makes the catalog of a target in the background, and reports the progress."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ if TYPE_CHECKING:
     from tfrecreg.builtin.query.connection import Connection
 
 REMOTE_BYTES = 1 << 30
-"""Maximum size of a target behind a URL whose catalog is made automatically."""
+"""Maximum size of a target behind a URL for which a catalog is made automatically."""
 PATIENCE = 2.0
 """Seconds that a question waits for the catalog."""
 ANSWER_SECONDS = 60
 """Maximum number of seconds for the questions of a request."""
 _FAREWELL = 10.0
-"""Maximum number of seconds that the end waits for questions."""
+"""Maximum number of seconds that shutdown waits for questions."""
 
 
 class Stopped(FailureError):
-    """The server ends, or the request is gone."""
+    """The server is shutting down, or the client has disconnected."""
 
 
 class Asker:
-    """A request. Its questions end with the request, and after a minute at the latest."""
+    """A request. Its questions are stopped when the client disconnects, or after a minute."""
 
     def __init__(self) -> None:
         self.is_gone = False
@@ -44,15 +44,14 @@ class Asker:
 
     def expect_here(self) -> None:
         if self.is_gone:
-            raise Stopped("the question was given up")
+            raise Stopped("the client disconnected")
 
     def expect_in_time(self) -> None:
-        """Raise if the request is gone or takes too long."""
+        """Raise if the client has disconnected or the request takes too long."""
         self.expect_here()
         if time.monotonic() > self._until:
             raise UsageError(
-                f"the answer was not found within {ANSWER_SECONDS} seconds; `tfrecreg query` "
-                "searches without a limit"
+                f"no answer within {ANSWER_SECONDS} seconds: `tfrecreg query` has no time limit"
             )
 
 
@@ -61,7 +60,7 @@ ASKER: ContextVar[Asker] = ContextVar("ASKER")
 
 
 class Counted:
-    """A progress that other threads read. It stops the work if server or request ends."""
+    """Progress that other threads can read. It stops the work if the server or the request ends."""
 
     def __init__(self) -> None:
         self.done = 0
@@ -104,7 +103,7 @@ class Catalog:
         self.why = ""
         """Why there are no tables; escaped."""
         self.notes: tuple[str, ...] = ()
-        """What the tables lack."""
+        """What the tables do not contain."""
 
     def close(self) -> None:
         self._progress.stopping.set()
@@ -128,7 +127,7 @@ class Catalog:
         return self._columns if self.state == "ready" else None
 
     def make(self) -> None:
-        """Make the catalog, unless a large target behind a URL would have to be fetched."""
+        """Make the catalog, unless that would fetch a large target from a URL."""
         try:
             states = [(each, state_of(each)) for each in self._target.shards]
             far = (it for each, it in states if it and each.storage.local_path() is None)
@@ -169,7 +168,7 @@ class Catalog:
         """A connection to the tables, for the questions of one request."""
         if not self._ended.wait(PATIENCE):
             done = f"{self._progress.done:,} of {self._progress.of:,} records"
-            raise UsageError(f"the catalog is being made: {done} are in it")
+            raise UsageError(f"the catalog is being made: {done} so far")
         with self._changed:
             if self._questions is None:
                 raise UsageError(

@@ -38,13 +38,13 @@ from tfrecreg.core.values.text import safe
 from tfrecreg.core.workers.interface import Engine
 
 PAGE = 500
-"""Maximum number of records of one answer."""
+"""Maximum number of records in one answer."""
 _SAMPLE = 5
-"""Number of records whose features are listed."""
+"""Number of records that are read to list the features of a target."""
 _HEAD_START = 0.4
-"""Maximum number of seconds that background work waits for the first grid."""
+"""Maximum number of seconds that background work waits until the first grid is shown."""
 _FAREWELL = 10.0
-"""Maximum number of seconds that the end waits for background work."""
+"""Maximum number of seconds that shutdown waits for background work."""
 _TARGETS = 32
 """Maximum number of open targets."""
 
@@ -244,7 +244,7 @@ class Opened:
             each.prepare(check=self._check)
 
     def shown(self) -> None:
-        """Report that the first records are on their way."""
+        """Tell background work that the first records are being sent."""
         self._shown.set()
 
     def __getitem__(self, number: int) -> Browsed:
@@ -291,7 +291,7 @@ def _datasets(registry: Registry) -> Iterator[dict[str, Any]]:
 
 
 def _word(target: Target, registry: Registry | None) -> str:
-    """A reference if the registry is the target's own, else its path or URL."""
+    """The reference of a target if it belongs to this registry, or else its path or URL."""
     home = target.home
     if home is None or target.storage is None or target.partial:
         return target.name
@@ -301,7 +301,7 @@ def _word(target: Target, registry: Registry | None) -> str:
 
 
 def pillow_notes() -> list[str]:
-    """What is not shown without Pillow, in one line."""
+    """A line about what is not shown if Pillow is missing."""
     try:
         require_pillow("decoding images")
     except TfrecregError as error:

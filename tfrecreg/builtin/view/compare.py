@@ -1,4 +1,4 @@
-"""Two targets compared: counts, the version number that the change requires, and records."""
+"""Compares two targets: counts, changed records, and the version that the change requires."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _Places = npt.NDArray[np.uint64]
 
 
 class Comparisons:
-    """The most recent comparisons. Safe for threads; one is made at a time."""
+    """The most recent comparisons, computed one at a time. Safe for threads."""
 
     def __init__(self, registry: Registry | None) -> None:
         self._registry = registry
@@ -81,7 +81,7 @@ class Comparisons:
         }
 
     def changed_since(self, reference: str, b: Browsed) -> npt.NDArray[np.int64]:
-        """Numbers of the records of `b` that a version lacks, or has in another form."""
+        """Numbers of the records of `b` that are new or changed since a version."""
         matched = _matched(self._between(reference, b.word))
         parts = (
             matched.added,
@@ -105,21 +105,21 @@ class Comparisons:
 
 
 def _identity(found: Built) -> str:
-    """A text that differs for targets of equal names in two registries."""
+    """A text that distinguishes targets with the same name in two registries."""
     return found.name if found.registry is None else f"{found.registry.storage.root}:{found.name}"
 
 
 def _matched(result: DiffResult) -> Matched:
     listing = result.listing
     if not isinstance(listing, ListedExamples):
-        raise TypeError(f"examples are listed by {listing!r}")
+        raise TypeError(f"unexpected listing of examples: {listing!r}")
     return listing.matched
 
 
 def _places(matched: Matched, kind: str) -> tuple[_Places, _Places]:
-    """Places of records before and after; a record that was added or removed has one place.
+    """The places of records before and after. A record that was added or removed has only one.
 
-    A record that was moved or renamed and also changed counts as changed.
+    A moved or renamed record counts as changed if it also changed.
     """
     none = np.empty(0, np.uint64)
     if kind == "added":
@@ -141,7 +141,7 @@ def _at(places: _Places, row: int) -> int | None:
 
 
 def _number(browsed: Browsed, place: int) -> int | None:
-    """The number of a record; None if its shard is not here."""
+    """The number of a record; None if its shard is missing."""
     manifest = browsed.target.manifest
     assert manifest is not None
     name = manifest.shards[shard_of(place)].path

@@ -1,4 +1,4 @@
-"""What selected records have in common: counts by value, and histograms of numbers."""
+"""Summarizes selected records: counts of each value, and histograms of numbers."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _FACETS = 30
 _VALUES = 50
 _BARS = 30
 _CLASS = ("label_name", "label")
-"""The column of classes has the first name if a feature has the second name."""
+"""Names of the class column. It has the first name if a feature has the second."""
 _OBJECTS = "objects"
-"""The facet of the classes of objects, of which a record may have several."""
+"""The facet of object classes. A record may have several."""
 _FIRST = ("split", *_CLASS, _OBJECTS, "width", "height", "boxes", "bytes")
 _LEFT_OUT = ("shard", "record", "offset", "key", "digest")
 _LABEL_TEXT = "image/class/text"
@@ -39,7 +39,7 @@ _NUMBERS = ("BIGINT", "DOUBLE", "FLOAT")
 
 
 class Facets:
-    """The facets of one target. Facets of all records are computed once."""
+    """The facets of one target. The facets of all its records are computed only once."""
 
     def __init__(
         self, target: Target, shards: ViewedShards, catalog: Catalog, selections: Selections
@@ -101,7 +101,7 @@ class Facets:
         return found[:_FACETS]
 
     def _look(self, columns: list[tuple[str, str]]) -> None:
-        """Per column: number of values, lowest and highest value, and number of non-finite ones."""
+        """Find the number of distinct values, the range, and the non-finite values per column."""
         if not columns:
             return
         parts = []
@@ -156,7 +156,7 @@ class Facets:
         return _facet_of(name, title, values, rows)
 
     def _objects(self, condition: str, find: str = "") -> dict[str, Any]:
-        """The number of records with each class of objects."""
+        """The number of records that contain each class of objects."""
         rows = self._catalog.rows(
             "WITH marked AS (SELECT DISTINCT label, shard, record FROM objects), "
             f"chosen AS (SELECT DISTINCT shard, record FROM records WHERE {condition}) "
@@ -227,7 +227,7 @@ def _contains(column: str, find: str) -> str:
 def _facet_of(
     column: str, title: str, values: list[dict[str, Any]], rows: Sequence[tuple[Any, ...]]
 ) -> dict[str, Any]:
-    """A facet of values; the last column of the rows has the number of distinct values."""
+    """A facet of values. The last column of `rows` is the number of distinct values."""
     return {
         "column": column,
         "title": title,
@@ -238,7 +238,7 @@ def _facet_of(
 
 
 def _counted(value: object, inside: int, every: int, where: str) -> dict[str, Any]:
-    """A value, and the numbers of records with it: in the selection, and in all."""
+    """A value, and how many records have it: in the selection, and in the target."""
     return {
         "value": finite(value) if isinstance(value, str | int | float | None) else str(value),
         "text": "none" if value is None else safe(str(value), limit=80),

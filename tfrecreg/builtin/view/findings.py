@@ -36,17 +36,17 @@ class Findings:
         self._progress = Counted()
         self._about: dict[tuple[str, int], list[Finding]] = {}
         self.codes: dict[str, int] = {}
-        """Number of places by code."""
+        """Number of places per code."""
         self.state: Literal["checking", "ready", "none"] = "checking"
         self.why = ""
         """Why there is no report; escaped."""
         size = sum(each.size for each in shards.shards)
         if size > CHECKED_BYTES:
             self.state = "none"
-            self.why = f"`tfrecreg check {target.name}` reads all of it"
+            self.why = f"large targets are not checked here: use `tfrecreg check {target.name}`"
         elif any(each.shard and not each.shard.storage.local_path() for each in shards.shards):
             self.state = "none"
-            self.why = "a target behind a URL is not read as a whole"
+            self.why = "a target behind a URL is not checked automatically"
 
     def stop(self) -> None:
         self._progress.stopping.set()
@@ -90,7 +90,7 @@ class Findings:
         ]
 
     def records(self, codes: Iterable[str]) -> list[int]:
-        """Numbers of the records that findings with these codes name, in order."""
+        """The sorted numbers of the records that are named by findings with these codes."""
         wanted = set(codes)
         found = set()
         for (shard, record), findings in self._about.items():
@@ -101,7 +101,7 @@ class Findings:
         return sorted(found)
 
     def note(self, codes: Iterable[str]) -> str:
-        """A note on how many places of findings with these codes are named; empty if all are."""
+        """How many places the findings with these codes name; empty if they name all."""
         found = [each for each in self.findings(codes) if each.locations]
         named, every = sum(len(each.locations) for each in found), sum(each.count for each in found)
         return f"findings name {named:,} of {every:,} places" if named < every else ""

@@ -1,7 +1,7 @@
-"""Images, sounds and videos for the browser: never in a format that could contain a program.
+"""Sends images, sounds and videos to the browser, never in a format that can contain scripts.
 
-Images show the stored pixels, as decoders return them: EXIF orientation is not
-applied; in the browser, `image-orientation: none` does this.
+Images show the stored pixels, as decoders return them, without applying EXIF orientation. In the
+browser, `image-orientation: none` prevents that.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ SHOWN = {
     "png": "image/png",
     "webp": "image/webp",
 }
-"""Formats that are sent unchanged, and their media types."""
+"""Image formats that are sent unchanged, with their media types."""
 SIZES = (32, 640)
 """The smallest and the largest side of a thumbnail."""
 _SMALL_BYTES = 1 << 16
 _DRAFT_PIXELS = 50_000_000
 _QUALITY = 80
 _AT_ONCE = 2
-"""Number of images that may be decoded as a whole at the same time, to limit memory."""
+"""Maximum number of images that are fully decoded at the same time, to limit memory."""
 _TYPES = {
     "aiff": "audio/aiff",
     "flac": "audio/flac",
@@ -57,7 +57,7 @@ class Reply:
     headers: Mapping[str, str] = field(default_factory=dict)
     status: int = 200
     parts: Iterator[bytes] | None = field(default=None, repr=False)
-    """Parts to send one by one in place of `body`."""
+    """Parts to send one by one instead of `body`."""
 
 
 class Thumbnails:
@@ -67,7 +67,7 @@ class Thumbnails:
         self._free = threading.BoundedSemaphore(_AT_ONCE)
 
     def thumbnail(self, image: ShownImage, size: int) -> Reply:
-        """A picture of at most `size` pixels on each side; a small image stays as it is."""
+        """A picture with sides of at most `size` pixels. A small image is sent unchanged."""
         header = image.header
         if header is None:
             raise ValueError("its header cannot be read")
@@ -105,7 +105,7 @@ class Thumbnails:
 
 
 def whole(image: ShownImage) -> Reply:
-    """An image unchanged if browsers show its format; otherwise as a PNG or JPEG."""
+    """An image, converted to PNG or JPEG unless browsers can show its own format."""
     known = sniff(image.data)
     if known is not None and image.format == known:  # not pixels that begin like a PNG
         return Reply(image.data, SHOWN[known])
@@ -115,12 +115,12 @@ def whole(image: ShownImage) -> Reply:
     except ValueError as error:
         raise UsageError(f"the image does not decode: {error}") from None
     if made is None:
-        raise UsageError("its decoder returns no picture")
+        raise UsageError("the decoder of the image returns no picture")
     return Reply(made.data, SHOWN[made.format])
 
 
 def _drafted(data: bytes, size: int) -> Reply:
-    """A thumbnail of a JPEG; only the resolution that the size needs is decoded."""
+    """A thumbnail of a JPEG, decoded at the lowest resolution that suffices for the size."""
     image_module = pillow("PIL.Image")
     try:
         with image_module.open(io.BytesIO(data), formats=["JPEG"]) as opened:
@@ -152,7 +152,7 @@ def medium(example: Example, feature: str | None) -> tuple[bytes, str]:
 
 
 def part_of(data: bytes, media_type: str, asked: str) -> Reply:
-    """All of the bytes, or the requested range."""
+    """All bytes, or the range that `asked` requests."""
     size = len(data)
     headers = {"accept-ranges": "bytes"}
     match = _RANGE.fullmatch(asked.strip())

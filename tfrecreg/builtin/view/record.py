@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 TEXT = 300
 """Maximum number of characters of the text of a record."""
 _CLASSES = 6
-"""Maximum number of classes named in a label."""
+"""Maximum number of classes that a label names."""
 _CELL = 80
-"""A text with more characters is shown without the other values of its record."""
+"""A text with more characters is shown alone, without other values of the record."""
 
 
 def drawn(
@@ -47,7 +47,7 @@ def drawn(
     decoders: Decoders,
     key: str | None,
 ) -> dict[str, Any]:
-    """The facts about a record in the grid."""
+    """What the grid shows about a record."""
     shown: dict[str, Any] = {
         "key": safe(key) if key is not None else None,
         "label": None,
@@ -103,7 +103,7 @@ def payload_parts(payload: bytes, decoders: Decoders) -> Sequence[ShownPart]:
 
 
 def first_image(example: Example, decoders: Decoders) -> ShownImage | None:
-    """The image that represents the record: the first one with a header."""
+    """The image that represents a record: the first one with a readable header."""
     return next((each for each in images_in(example, decoders) if each.header is not None), None)
 
 
@@ -125,7 +125,7 @@ def kind_of_feature(name: str, feature: Feature, decoders: Decoders) -> str:
 
 
 def readable_text(value: bytes, limit: int = 4 * TEXT) -> str | None:
-    """The beginning of a value, if all shown characters are printable."""
+    """The beginning of a value as text; None if it is not printable UTF-8."""
     try:
         text = value[:limit].decode("utf-8", "strict" if len(value) <= limit else "ignore")
     except UnicodeDecodeError:
@@ -135,7 +135,7 @@ def readable_text(value: bytes, limit: int = 4 * TEXT) -> str | None:
 
 
 def _without_image(example: Example, decoders: Decoders) -> dict[str, Any]:
-    """Kind, feature and text of a record without an image."""
+    """How to show a record without an image: its kind, feature and text."""
     lines: list[str] = []
     longest = ""
     named = None
@@ -162,7 +162,7 @@ def _without_image(example: Example, decoders: Decoders) -> dict[str, Any]:
 
 
 def finite(value: Any) -> Any:
-    """A number that JSON can express."""
+    """The value, as text if it is a number that JSON cannot express."""
     return value if not isinstance(value, float) or math.isfinite(value) else str(value)
 
 
@@ -179,7 +179,7 @@ def _label(example: Example, labels: Mapping[str, Sequence[str]]) -> str:
 
 
 def _shapes(drawing: Drawing, example: Example) -> dict[str, Any]:
-    """Boxes, polygons and points, as fractions of the image's sides."""
+    """Boxes, polygons and points, with coordinates as fractions of the image's sides."""
     known = example.get(OBJECT_LABEL)
     numbers = known.values if known is not None and known.kind is Kind.INT64 else ()
     boxes, polygons, points = [], [], []
@@ -222,13 +222,13 @@ _UNITS = {"context": "value", "list": "step"}
 
 
 class LedgerRows:
-    """The remarks on items in the ledger of a build. Read on first use."""
+    """The rows about items in the ledger of a build, read on first use."""
 
     def __init__(self, target: Target) -> None:
         self._target = target
 
     def of(self, split: str, key: str | None) -> dict[str, Any] | None:
-        """The row of an item; None without one."""
+        """The ledger's row about an item; None if there is none."""
         return self._rows.get((split, key)) if key is not None else None
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Opens the targets that a user names in a viewer, and has its handle in Python."""
+"""Opens targets in a viewer, from the command line or from Python."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def open_server(
     engine: Engine | None = None,
     check: bool = True,
 ) -> ViewServer:
-    """A viewer that listens and is not running yet."""
+    """A viewer that already listens, but does not answer until it runs."""
     try:
         server = import_module("tfrecreg.builtin.view.server")
     except ImportError as error:
@@ -57,7 +57,7 @@ def open_server(
 
 
 class View:
-    """A viewer that runs beside the program. A notebook shows a link to it."""
+    """A viewer that runs in a thread of the program. A notebook shows a link to it."""
 
     def __init__(self, server: ViewServer, title: str) -> None:
         self._server = server
@@ -103,7 +103,7 @@ def view(
     port: int = 0,
     engine: Engine | None = None,
 ) -> View:
-    """View targets beside the program. The same call again stops the earlier viewer."""
+    """Start a viewer in a thread. A second call with the same targets stops the first viewer."""
     title = ", ".join(safe(str(getattr(each, "name", each)), limit=200) for each in targets)
     name = (str(getattr(registry, "root", registry)), title, where or "")
     with _lock:

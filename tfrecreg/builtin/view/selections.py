@@ -1,4 +1,4 @@
-"""Chosen records: their numbers under a short name, and files that name them."""
+"""Selections of records: their numbers, kept under a short name, and files that list them."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 NumberArray = npt.NDArray[np.int64]
 """Record numbers in a target."""
 _KEPT_BYTES = 48 << 20
-"""Maximum bytes of the numbers in all kept selections."""
+"""Maximum size in bytes of all kept selections together."""
 _PLACES = 20_000
-"""Maximum number of records that a condition names one by one."""
+"""Maximum number of records that an SQL condition can list one by one."""
 _ROWS = 10_000
 
 
@@ -42,25 +42,25 @@ class ViewChoice:
     splits: tuple[str, ...] = ()
     """Splits; empty for all."""
     where: tuple[str, ...] = ()
-    """Conditions in SQL that must all hold."""
+    """SQL conditions that records must meet, all of them."""
     sort: str = ""
-    """A column to sort by; empty for the order of the records."""
+    """The column to sort by; empty to keep the order of the target."""
     descending: bool = False
     findings: tuple[str, ...] = ()
-    """Codes of findings: records with one of them."""
+    """Codes of findings. Only records with one of these findings are selected."""
     changed_since: str = ""
-    """A version: only records that it lacks, or has in another form."""
+    """A version. Only records that are new or changed since then are selected."""
 
     @property
     def name(self) -> str:
-        """A short name; empty for all records in their own order."""
+        """A short name; empty if all records are selected, in the order of the target."""
         if self == ViewChoice():
             return ""
         return blake3(repr(self).encode("utf-8", "replace")).hexdigest(8)
 
     @property
     def condition(self) -> str:
-        """All conditions as one; empty without conditions."""
+        """All conditions joined into one; empty without conditions."""
         return all_of(self.where)
 
 
@@ -78,7 +78,7 @@ class ChosenRecords:
 
     choice: ViewChoice
     numbers: npt.NDArray[np.int64] | range = field(repr=False)
-    """Numbers in the order of the selection."""
+    """Numbers of the records, in the order of the selection."""
     milliseconds: int = 0
 
     def __len__(self) -> int:
@@ -99,7 +99,7 @@ class Selections:
         }
 
     def get(self, name: str) -> ChosenRecords:
-        """The selection with that name; it is recomputed if it was dropped."""
+        """The selection with that name. It is computed again if it was dropped."""
         if not name:
             return ChosenRecords(ViewChoice(), range(len(self._shards)))
         with self._lock:
@@ -131,7 +131,7 @@ class Selections:
         return made
 
     def sql(self, selection: ChosenRecords) -> str:
-        """The condition for exactly these records; empty for all."""
+        """The SQL condition that exactly these records meet; empty for all records."""
         choice = selection.choice
         parts = [f"(\n{each}\n)" for each in choice.where]
         if choice.splits:
@@ -205,7 +205,7 @@ class Selections:
 
 
 def _array(column: Any, kind: type[np.signedinteger[Any]]) -> npt.NDArray[Any]:
-    """The non-null numbers of a column. Arrow's own method imports pandas."""
+    """The numbers of a column without nulls. Does not use Arrow's method, which imports pandas."""
     return np.frombuffer(column.buffers()[1], kind)[column.offset :][: len(column)]
 
 
@@ -214,7 +214,7 @@ def _bytes(selection: ChosenRecords) -> int:
 
 
 def command_line(target: str, choice: ViewChoice) -> str:
-    """The command that shows the same records in a terminal."""
+    """The command that prints the same records in a terminal."""
     words = ["tfrecreg", "head", target]
     words += ["--split", "+".join(choice.splits)] if choice.splits else []
     words += ["--where", choice.condition] if choice.where else []
@@ -222,7 +222,7 @@ def command_line(target: str, choice: ViewChoice) -> str:
 
 
 def python_line(target: str, splits: Iterable[str], choice: ViewChoice) -> str:
-    """The line of Python that gives the same records."""
+    """The line of Python that opens the same records."""
     chosen = "+".join(choice.splits or splits)
     words = [repr(target)]
     words += [repr(chosen)] if chosen else []
@@ -231,7 +231,7 @@ def python_line(target: str, splits: Iterable[str], choice: ViewChoice) -> str:
 
 
 def keys(browsed: Browsed, selection: ChosenRecords) -> Iterator[bytes]:
-    """A CSV file with a row per record, in parts."""
+    """Yield a CSV file in parts, with a row per record."""
     yield b"split,key,shard,record\n"
     for at in range(0, len(selection), _ROWS):
         text = io.StringIO()
@@ -244,7 +244,7 @@ def keys(browsed: Browsed, selection: ChosenRecords) -> Iterator[bytes]:
 
 
 def derives(browsed: Browsed, choice: ViewChoice) -> bool:
-    """Whether a derived dataset can have exactly these records."""
+    """Whether a derived dataset can select exactly these records."""
     target = browsed.target
     return bool(
         target.home is not None
@@ -256,7 +256,7 @@ def derives(browsed: Browsed, choice: ViewChoice) -> bool:
 
 
 def derived(browsed: Browsed, choice: ViewChoice) -> str:
-    """The file `datasets/NAME.toml` of a dataset with the records of a selection."""
+    """The text of `datasets/NAME.toml` for a dataset derived from a selection."""
     if not derives(browsed, choice):
         raise UsageError("no dataset can be derived from this selection")
     parts = [*choice.where]

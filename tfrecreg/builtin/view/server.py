@@ -1,7 +1,7 @@
-"""The server: a socket on the loopback address, and the application behind its guard.
+"""The server of the viewer, which listens on the loopback address and checks all requests.
 
-A page of another site can send requests here, even under a name whose address it changes later (DNS
-rebinding). So `Host` and `Origin` must be those of this server, and every request needs the token.
+A page of another site can send requests to this server, even under its own host name (DNS
+rebinding). So `Host` and `Origin` must name this server, and every request needs the token.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ _HEADERS = (
 
 
 class ViewServer:
-    """A running viewer. It listens from the beginning, and answers in :meth:`run`."""
+    """A viewer. It listens as soon as it is created, and answers during :meth:`run`."""
 
     def __init__(self, viewer: Viewer, port: int = 0, where: str = "") -> None:
         self._socket = _listening(port)
         self.port: int = self._socket.getsockname()[1]
         self.token = secrets.token_urlsafe(24)
         self.notes: list[str] = pillow_notes()
-        """What is not shown, and why."""
+        """Notes on what is not shown, with the reason."""
         self._viewer = viewer
         self._where = where
         config = uvicorn.Config(
@@ -80,11 +80,11 @@ class ViewServer:
         return f"{self.address}?{urlencode(asked)}"
 
     def stop(self, *_: object) -> None:
-        """End :meth:`run`. May be called by any thread, and as a handler of a signal."""
+        """End :meth:`run`. Any thread and any signal handler may call this."""
         self._server.should_exit = True
 
     def run(self, ready: Callable[[], None] = lambda: None) -> None:
-        """Answer until :meth:`stop` is called; in the main thread also until a signal arrives."""
+        """Answer until :meth:`stop` is called or, in the main thread, until a signal arrives."""
         try:
             with _signals(self.stop):
                 ready()
@@ -94,14 +94,14 @@ class ViewServer:
             self._viewer.close()
 
     def start(self) -> threading.Thread:
-        """Answer in a thread, which ends with the program."""
+        """Answer in a daemon thread, which ends with the program."""
         thread = threading.Thread(target=self.run, name="tfrecreg-view", daemon=True)
         thread.start()
         return thread
 
 
 class Guard:
-    """Refuses requests that are not from the browser of this user."""
+    """Refuses requests that do not come from the browser of this user."""
 
     def __init__(self, app: ASGIApp, token: str, port: int) -> None:
         self._app = app
@@ -119,11 +119,11 @@ class Guard:
         await answer(scope, receive, with_headers)
 
     def _answer(self, request: Request) -> Response | None:
-        """The answer to a stranger, or to a request with the token; None if it has the cookie."""
+        """The reply to a request; None if the application may answer it."""
         headers = request.headers
         hosts = [each.lower() for each in headers.getlist("host")]
         if len(hosts) != 1 or hosts[0] not in self._hosts:
-            return _refused(403, "the host of this address is not served here")
+            return _refused(403, "this server does not answer to that host name")
         origins = {each.lower() for each in headers.getlist("origin")}
         if not origins <= {f"http://{each}" for each in self._hosts}:
             return _refused(403, "requests from another origin are not answered")
@@ -170,7 +170,7 @@ class Guard:
 
 
 def _refused(status: int, text: str, **headers: str) -> Response:
-    """A refusal with its reason. It closes the connection, so that strangers cannot hold it."""
+    """A refusal with its reason. It closes the connection, so strangers cannot keep it open."""
     every = {"connection": "close", "cache-control": "no-store", **headers}
     return Response(f"{text}\n", status, every, "text/plain")
 

@@ -1,4 +1,4 @@
-"""The shards of a target by number, and whether their files have changed."""
+"""Numbers the shards of a target, and detects whether their files have changed."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ class ViewedShard:
     number: int
     """Number of the shard among all shards of the target."""
     shard: Shard | None
-    """The shard; None if the manifest names it and its file is missing."""
+    """The shard; None if the manifest lists it but its file is missing."""
     name: str
-    """The name as in findings; not escaped."""
+    """The name as findings use it, not escaped."""
     split: str
     records: int = 0
     stamp: tuple[int, int, int] = (0, 0, 0)
@@ -53,16 +53,16 @@ class ViewedShard:
 
     @property
     def identity(self) -> str:
-        """A text that differs for other bytes under the same name."""
+        """A text that changes if the file is replaced or changed under the same name."""
         place = f"{self.shard.storage.root}/{self.shard.path}" if self.shard is not None else ""
         text = f"{place} {self.stamp}"
         return blake3(text.encode("utf-8", "surrogateescape")).hexdigest(8)
 
 
 class ViewedShards:
-    """The shards of a target, and its records, numbered through all shards.
+    """The shards of a target, and its records, numbered across all shards.
 
-    Shards are in order of their splits: train, validation, test, others. Safe for threads.
+    Shards are ordered by split: train, validation, test, others. Safe for threads.
     """
 
     def __init__(self, target: Target) -> None:
@@ -105,7 +105,7 @@ class ViewedShards:
         return found
 
     def where(self, number: int) -> tuple[int | None, int | None]:
-        """Offset of a record in its shard's stream, and bytes of its payload, if known."""
+        """The offset of a record in its shard's stream and the size of its payload, if known."""
         shard, record = self.records.locate(number)
         try:
             offsets = self.records.located(shard)
@@ -140,7 +140,7 @@ class ViewedShards:
     def payloads(
         self, numbers: Sequence[int] | npt.NDArray[np.int64]
     ) -> list[bytes | TfrecregError]:
-        """The payloads of records, in the order asked for; for unreadable ones, the reason."""
+        """The payloads of records, in the given order, or the error if one cannot be read."""
         wanted = np.asarray(numbers, np.int64)
         found: list[bytes | TfrecregError] = [b""] * len(wanted)
         shards = np.searchsorted(self.starts[1:], wanted, side="right")
@@ -164,7 +164,7 @@ class ViewedShards:
         raise found
 
     def key(self, number: int) -> str | None:
-        """The key of a record; None without an index that contains it."""
+        """The key of a record; None if no index contains it."""
         try:
             return self.records.key(number)
         except (ManifestError, StorageError, DamagedRecordError):
@@ -184,7 +184,7 @@ def _stamp(shard: Shard) -> tuple[int, int, int] | None:
 def _seen(
     number: int, name: str, split: str, shard: Shard | None, index_digest: str
 ) -> tuple[ViewedShard, ShardPlace, RecordOffsets | None]:
-    """A shard with its place, and its offsets if they had to be looked up."""
+    """A shard, its place, and its offsets if they had to be looked up."""
     stamp = _stamp(shard) if shard is not None else None
     seen = ViewedShard(number, shard, name, split)
     place = ShardPlace("", "", name, split, "", 0, 0, 0)
@@ -215,6 +215,6 @@ def _seen(
         faults = len(found.faults) or int((found.lengths < 0).sum())
         why = "1 damaged place" if faults == 1 else f"{faults:,} damaged places"
     elif entry is not None and entry.records != records:
-        why = f"{entry.records:,} records by the manifest, {records:,} are there"
+        why = f"the manifest lists {entry.records:,} records, found {records:,}"
     seen = replace(seen, records=records, state="damaged" if why else "ok", why=why)
     return seen, place._replace(records=records), found

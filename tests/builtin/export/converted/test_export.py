@@ -170,7 +170,7 @@ def test_sequences_are_for_array_records(digits: Registry, tmp_path: Path, to: s
         assert result.content == manifest.content
         return
     reader = {"jsonl": "JSON Lines", "parquet": "Parquet", "webdataset": "WebDataset"}[to]
-    with pytest.raises(UsageError, match=rf"`logs` holds .*, and {reader} reads Examples only"):
+    with pytest.raises(UsageError, match=rf"`logs` holds .*, but {reader} reads only Examples"):
         export(digits, "logs", tmp_path / "out", to=to)
 
 

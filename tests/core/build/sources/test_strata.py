@@ -119,7 +119,7 @@ def test_what_cannot_be_dealt_is_refused(two: Derived) -> None:
     with pytest.raises(UsageError, match="is not one class"):
         two.build("no", "street@1.0.0", split=["a=1", "b=1"], stratify="SELECT label FROM records")
     for changing in ({"stratify": '"random"() < 0.5'}, {"where": 'main."random"() < 0.5'}):
-        with pytest.raises(UsageError, match="`random` gives another value each time"):
+        with pytest.raises(UsageError, match="`random` is not constant"):
             two.build("no", "street@1.0.0", split=["a=1", "b=1"], **changing)
     with pytest.raises(RawDataError, match=r"the split `[ab]` got no item"):
         two.build(
