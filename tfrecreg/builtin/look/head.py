@@ -67,7 +67,7 @@ class ShownRecord(ShortRepr):
     features: tuple[ShownFeature, ...] | None
     """None if the payload is not a `tf.train.Example`, or too large to be held."""
     start: str = ""
-    """Its first bytes in hex, or its size, if `features` is None."""
+    """If `features` is None: the payload's first bytes in hex, or its size."""
     payload: str | None = None
     """Kind of the payload, a value of `PayloadKind`; None if it is too large to be read."""
     parts: tuple[ShownPart, ...] = ()
@@ -174,7 +174,7 @@ def head(
     damage: list[PassedOver] | None = None,
     progress: Progress = SILENT,
 ) -> Iterator[ShownRecord]:
-    """The first records of a target, in the order of its shards, or those that `choice` names.
+    """The first records of a target in shard order, or the records that `choice` names.
 
     Damaged records are skipped and listed in `damage`, but the record named by `at` must be
     undamaged.

@@ -44,8 +44,8 @@ from tfrecreg.core.workers.interface import Engine
 def _open_raw(
     resolved: Resolved, manifest: Manifest, raw: str | None, backup: str
 ) -> Prepared | TfrecregError:
-    """The source of a build with its raw data. If the raw data are not available, the error says
-    so; the caller raises it only if it needs them.
+    """The source of a build with its raw data, or the error that says why these are not available.
+    The caller raises the error only if it needs the raw data.
     """
     name = resolved.name
     if is_python_data(manifest) or is_adopted(manifest) or not manifest.source.name:

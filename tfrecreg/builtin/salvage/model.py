@@ -163,7 +163,7 @@ class SalvageResult(ShortRepr):
 
     @property
     def lost(self) -> int:
-        """Records lost in all shards; a lower bound unless :attr:`exact`."""
+        """Records lost in all shards, or a lower bound if :attr:`exact` is false."""
         return sum(shard.lost for shard in self.shards)
 
     @property
@@ -178,7 +178,7 @@ class SalvageResult(ShortRepr):
 
     @property
     def exit_code(self) -> int:
-        """0: written; 1: a shard is not a TFRecord; 3: a shard could not be read."""
+        """3 if a shard could not be read, else 1 if a shard is not a TFRecord, else 0."""
         found = {shard.status for shard in self.shards}
         return 3 if "unreadable" in found else 1 if "refused" in found else 0
 
@@ -201,7 +201,7 @@ class SalvageResult(ShortRepr):
         }
 
     def to_json(self) -> dict[str, Any]:
-        """The report, with its path and the skipped shards."""
+        """The report, with the path of the folder and the number of skipped shards."""
         return {**self.report(), "output": self.output, "passed": self.passed}
 
 

@@ -59,7 +59,7 @@ class SequenceChecker(Checker):
 
     @property
     def absent(self) -> dict[str, int]:
-        """Number of records without a feature or list, by name; without zeros."""
+        """Number of records that lack a feature or list, by name. Zeros are left out."""
         return {**super().absent, **self._absent_lists}
 
     def problems(self, sequence: SequenceExample) -> list[Problem]:
