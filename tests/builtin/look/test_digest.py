@@ -137,5 +137,5 @@ def test_a_split_is_not_renamed(digits_original: Path) -> None:
     with pytest.raises(UsageError) as caught:
         tfrecreg.digest(shards_of(digits_original, "train"), split="train")
     assert caught.value.message == (
-        "`--split train` is not needed: each file name states its split"
+        "`--split train` is not needed: the names of all files say a split"
     )

@@ -80,11 +80,11 @@ def digest(
 
 
 def _with_split(target: Target, split: str | None) -> Target:
-    """The target. A file gets the given split if its name states none."""
+    """The target, with the given split for those of its files whose names state no split."""
     if split is None:
         return target
     if not split or all(shard.split for shard in target.shards):
-        problem = "is empty" if not split else "is not needed: each file name states its split"
+        problem = "is empty" if not split else "is not needed: the names of all files say a split"
         raise UsageError(f"`--split {split}` {problem}")
     shards = [shard if shard.split else replace(shard, split=split) for shard in target.shards]
     return replace(target, shards=tuple(sorted(shards, key=lambda each: each.split)))
