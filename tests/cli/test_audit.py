@@ -41,7 +41,7 @@ def test_a_fork_with_the_base_fails(cli, root: Path) -> None:
         "error REG005 forked-releases: 1.2.0 was made after 1.0.0, and 1.1.0 comes between "
         "them; 1.1.0 is on main\n"
         "    registry/m/1.2.0/manifest.json\n"
-        "    hint: make one of them again after the other, under the next version, and "
+        "    hint: make one release again on top of the other, under the next version, and "
         "yank the wrong one\n"
         "fail: 1 error, 0 warnings (registry)\n"
     )

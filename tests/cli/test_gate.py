@@ -119,7 +119,7 @@ def test_metrics_and_plots_are_written_beside_the_report(cli, built) -> None:
         ),
         (
             ("check", "digits", f"data/digits/{SHARD}", "--metrics", "m.json"),
-            "`--metrics` is for one target, found 2",
+            "`--metrics` needs exactly one target, found 2",
         ),
         (("gate", "digits"), "Missing option '--report'"),
         (

@@ -90,7 +90,7 @@ def test_one_shard_of_a_build(cli, raw, registry) -> None:
     assert record["key"] is not None
     done = cli("head", "digits", "--at", "3")
     assert done.code == 2
-    assert "`digits` has 4 shards, and `--at` counts in one shard" in done.err
+    assert "`digits` has 4 shards, and `--at` counts within one shard" in done.err
     assert "--shard digits-test.tfrecord-00000-of-00002" in done.err
 
 
@@ -129,7 +129,7 @@ def test_a_split_or_a_part_of_it(cli, raw, registry) -> None:
         (("--split", "train[:999999]"), "`train[:999999]` reaches beyond its split"),
         (
             ("--split", "train[:2]", "--at", "1"),
-            "`train[:2]` counts in the whole split: leave out `--at`",
+            "`train[:2]` counts within the whole split: leave out `--at`",
         ),
     ],
 )

@@ -126,7 +126,7 @@ class TestReference:
         assert (done.code, done.out.splitlines()) == (
             0,
             [
-                "4 shards: as in the manifest, skipped",
+                "4 shards skipped: the bytes match the manifest",
                 "nothing to salvage; nothing was written",
             ],
         )
@@ -153,7 +153,7 @@ class TestReference:
         (("x.tfrecord", "--output", "file"), "`file` is not a folder"),
         (
             ("x.tfrecord", "full/x.tfrecord", "--output", "out"),
-            "`x.tfrecord` and `full/x.tfrecord` would become one file",
+            "`x.tfrecord` and `full/x.tfrecord` would become the same file",
         ),
     ],
 )

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class _App(LazyGroup):
-    """Plugins are loaded for an unknown command name, and to list all commands."""
+    """Looks at plugins only for a command that it does not know, and to list all commands."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return [*self.lines, *dict.fromkeys(each.name for each in _of_others(ctx))]
@@ -41,7 +41,7 @@ class _App(LazyGroup):
         if isinstance(found, click.Command):
             return found
         raise PluginError(
-            f"{announced.plugin_id} cannot be used: `load` returned no command of click",
+            f"{announced.plugin_id} cannot be used: its `load` did not return a click command",
             hint=announced.plugin_id.hint,
         )
 
@@ -77,7 +77,7 @@ class _App(LazyGroup):
 
 
 def _of_others(ctx: click.Context) -> list[Announced[CommandRecord]]:
-    """Return the commands of other distributions, by name."""
+    """Return the commands of other distributions, in order of their names."""
     from tfrecreg.core.plugins.entry_points import may_be_installed
 
     if not may_be_installed():

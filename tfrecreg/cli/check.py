@@ -63,10 +63,10 @@ def check_command(
     """Check builds, releases or any TFRecord files.
 
     TARGET is a reference (mnist, mnist@1.0.0, mnist@latest), or a path, URL, folder or glob of
-    TFRecord files, which need no registry. The folder of a build, and shards in it, are compared
-    with the manifest in this folder. Without a TARGET, every dataset of the registry is checked:
-    its build, or its newest release if only the release is on this machine. A missing dataset makes
-    the check incomplete (exit code 3).
+    TFRecord files, which need no registry. The folder of a build, or shards in it, are compared
+    with the manifest in this folder. Without a TARGET, the command checks every dataset of the
+    registry: its build, or its newest release if only the release is on this machine. A missing
+    dataset makes the check incomplete (exit code 3).
     """
     from tfrecreg.core.check.options import CheckOptions
 
@@ -87,7 +87,7 @@ def check_command(
 
 
 def _counts(texts: tuple[str, ...]) -> dict[str, int]:
-    """Return the number of records of each split, from ``train=60000``, ``test=10000``."""
+    """Return the number of records per split, from texts such as ``train=60000``."""
     from tfrecreg.core.values.errors import UsageError
     from tfrecreg.core.values.typed_values import pairs_of
 
@@ -100,7 +100,7 @@ def _counts(texts: tuple[str, ...]) -> dict[str, int]:
 
 
 def _measured(reports: list[Report], numbers: str | None, tables: str | None) -> None:
-    """Write metrics and plots of a single report for DVC."""
+    """Write the metrics and plots of a single report, for DVC."""
     if numbers is None and tables is None:
         return
     from tfrecreg.core.check.findings import metrics, plots
@@ -108,7 +108,7 @@ def _measured(reports: list[Report], numbers: str | None, tables: str | None) ->
 
     if len(reports) != 1:
         option = "--metrics" if numbers is not None else "--plots"
-        raise UsageError(f"`{option}` is for one target, found {len(reports)}")
+        raise UsageError(f"`{option}` needs exactly one target, found {len(reports)}")
     if numbers is not None:
         write_json(metrics(reports[0]), numbers)
     if tables is not None:
@@ -155,7 +155,7 @@ def gate_command(
     name = target.partition("@")[0]
     if until is not None and next_expiry(registry.config.waivers, name) != until.date():
         session.err.print(
-            f"dvc.yaml has an outdated expiry date of a waiver: run tfrecreg pipeline {name}"
+            f"a waiver's expiry date in dvc.yaml is out of date: run tfrecreg pipeline {name}"
         )
     judged = gate(registry, target, report, progress=session.progress())
     show(session, [judged], chosen, output, saved=saved)

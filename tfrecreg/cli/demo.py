@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 def command(session: Session, folder: str | None, files: bool, engine: Engine) -> None:
     """Run the whole workflow on generated sample data.
 
-    Drawn digits are built, released and checked. Then a copy of a shard is damaged, and the damage
-    is found. DIR is an empty or new folder; without DIR, a temporary folder is made and kept.
-    Nothing is downloaded.
+    The demo draws digits, and builds, releases and checks them. Then it damages a copy of a shard,
+    and finds the damage. DIR is an empty or new folder. Without DIR, the demo makes a temporary
+    folder and keeps it. Nothing is downloaded.
     """
     if files:
         _write_files(session, folder or ".")
@@ -136,7 +136,7 @@ def demo_folder(folder: str | None) -> Path:
 
 
 def run_demo(folder: Path, engine: Engine) -> Iterator[DemoStep]:
-    """Draw digits, build, release and check them, then damage a copy of a shard and find it."""
+    """Draw, build, release and check digits, then damage a copy of a shard and find the damage."""
     from tfrecreg.builtin.releases.release import ReleaseRequest, release
     from tfrecreg.cli.digits import write_digits
     from tfrecreg.core.build.request import BuildRequest

@@ -231,9 +231,9 @@ def test_raw_data_that_changed_are_refused(digits_registry: Path) -> None:
     (data(digits_registry) / FIRST).unlink()
     refused(
         digits_registry,
-        f"`digits` cannot be repaired, and nothing was changed: `{FIRST}` comes out with other "
+        f"`digits` cannot be repaired, and nothing was changed: the rebuilt `{FIRST}` has other "
         "bytes; its first wrong record is `",
-        "it was made from 4 raw files by ",
+        "it was made from 4 raw files with ",
     )
 
 
@@ -253,7 +253,7 @@ def test_raw_data_that_lost_items_are_refused(
     refused(
         digits_registry,
         "its first wrong record is `00111`: the raw data no longer have this item",
-        "restore these, or the files from DVC or a backup",
+        "restore these files and versions, or the shards from DVC or a backup",
     )
 
 
@@ -280,8 +280,8 @@ def test_what_it_was_made_with_is_told(compressed: Path) -> None:
     )
     refused(
         compressed,
-        "comes out with other bytes",
-        f"by {source.distribution} 0.0.1, zlib 1.0: ",
+        "` has other bytes",
+        f"with {source.distribution} 0.0.1, zlib 1.0: ",
     )
 
 
@@ -301,7 +301,7 @@ def test_adopted_build_has_no_source_to_repair_from(digits_registry: Path) -> No
     manifest = parse_manifest(path.read_bytes(), "manifest.json")
     reseal(digits_registry, source=replace(manifest.source, name=""))
     (data(digits_registry) / FIRST).unlink()
-    with pytest.raises(UsageError, match="has records that no source can make again") as caught:
+    with pytest.raises(UsageError, match="the records of `digits` again") as caught:
         repaired(digits_registry)
     assert "`tfrecreg salvage`" in caught.value.hint
 

@@ -165,6 +165,6 @@ def test_a_damaged_shard_is_not_repaired_by_a_command(here: Path, capsys: Any) -
     assert "tfrecreg repair" not in text
     code, text = said(capsys, "repair", "shapes")
     assert code == 2
-    assert "error: `shapes` has records that no source can make again\n" in text
+    assert "error: no source can make the records of `shapes` again\n" in text
     assert "for the data of a program, run the program that calls `build(data=…)`" in text
     assert made(open_registry(here), {"train": Elements()}).report.status == "pass"

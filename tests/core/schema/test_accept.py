@@ -20,7 +20,7 @@ from tfrecreg.core.values.findings import Severity
 ALWAYS = "presence { min_fraction: 1 min_count: 1 }"
 B, F, N = bytes_feature, float_feature, int64_feature
 BY_HAND = "no change is proposed: correct the data, or edit the schema"
-OUTSIDE = "over 100 strings are outside its domain, or some are long or not UTF-8"
+OUTSIDE = "more than 100 strings are outside its domain, or some are too long or not UTF-8"
 
 
 def declared(body: str) -> str:
@@ -174,9 +174,9 @@ def test_a_field_is_added_behind_one_that_is_removed() -> None:
     ("body", "examples", "code", "reason"),
     [
         ("type: INT", [{"x": N(1)}, {"x": F(1)}], "SCH003",
-         "a feature has one type, and the examples have several"),
+         "a feature can have only one type, but the examples have several"),
         ("type: INT", [{"x": B(b"a")}, {"x": F(1)}], "SCH003",
-         "a feature has one type, and the examples have several"),
+         "a feature can have only one type, but the examples have several"),
         ("type: BYTES int_domain { max: 9 }", [{"x": B(b"12")}], "SCH006", BY_HAND),
         ("type: BYTES float_domain { disallow_nan: true }", [{"x": B(b"nan")}], "SCH007", BY_HAND),
         ("type: INT bool_domain {}", [{"x": N(7)}], "SCH006", BY_HAND),

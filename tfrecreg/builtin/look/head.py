@@ -67,7 +67,7 @@ class ShownRecord(ShortRepr):
     features: tuple[ShownFeature, ...] | None
     """None if the payload is not a `tf.train.Example`, or too large to be held."""
     start: str = ""
-    """Its first bytes in hex, or its size, if `features` is None."""
+    """If `features` is None: the payload's first bytes in hex, or its size."""
     payload: str | None = None
     """Kind of the payload, a value of `PayloadKind`; None if it is too large to be read."""
     parts: tuple[ShownPart, ...] = ()
@@ -82,7 +82,7 @@ class ShownRecord(ShortRepr):
         return "\n".join(f"{label}{rest}".rstrip() for _, label, rest in self.lines())
 
     def lines(self) -> Iterator[tuple[Literal["place", "other", "row"], str, str]]:
-        """The lines of text that show the record: its place, the kind of a payload that is not an
+        """The lines of text that show the record: its place, the kind of payload if it is not an
         Example, and a row per feature or part. Each line has its kind, a label and the rest.
         """
         key = f", key {self.key}" if self.key is not None else ""
@@ -105,7 +105,7 @@ class ShownRecord(ShortRepr):
             yield "row", f"  {name:<{names}}  {kind:<{kinds}}", f"  {shown}"
 
     def _repr_html_(self) -> str:
-        """Its place, features and images with objects, for a notebook."""
+        """HTML for a notebook: the record's place, its features, its images with objects."""
         from tfrecreg.core.images.drawing import draw_over
 
         key = "" if self.key is None else f", key {self.key}"
@@ -122,7 +122,7 @@ class ShownRecord(ShortRepr):
         )
 
     def to_json(self) -> dict[str, Any]:
-        """The record as in ``head --json``: everything but the bytes of images."""
+        """The record as ``head --json`` prints it: everything except the bytes of images."""
         told = {each.name: getattr(self, each.name) for each in fields(self)}
         del told["example"]
         pictures, saved = told.pop("images"), told.pop("saved")
@@ -174,7 +174,7 @@ def head(
     damage: list[PassedOver] | None = None,
     progress: Progress = SILENT,
 ) -> Iterator[ShownRecord]:
-    """The first records of a target, in order of its shards; or records from a given one on.
+    """The first records of a target in shard order, or the records that `choice` names.
 
     Damaged records are skipped and listed in `damage`, but the record named by `at` must be
     undamaged.
@@ -203,7 +203,7 @@ def head(
 
 @contextmanager
 def _holding(target: Target, where: str | None, progress: Progress) -> Iterator[_Numbers | None]:
-    """The records of each shard for which a condition holds; None without a condition."""
+    """The numbers of the records that meet a condition, per shard; None without a condition."""
     if where is None:
         yield None
         return
@@ -215,14 +215,14 @@ def _holding(target: Target, where: str | None, progress: Progress) -> Iterator[
 def _portions(
     target: Target, choice: Choice, holding: _Numbers | None
 ) -> Iterator[tuple[Shard, Sequence[int] | None]]:
-    """The shards to read and the numbers of their records; None for all records."""
+    """Each shard to read with the numbers of the records to read; None means all records."""
     shards, split = target.shards, choice.split
     if split is not None:
         by_split = _by_split(target, split)
         if "[" in split:
             if choice.at is not None or choice.shard is not None:
                 raise UsageError(
-                    f"`{split}` counts in the whole split: leave out "
+                    f"`{split}` counts within the whole split: leave out "
                     f"{'`--at`' if choice.at is not None else '`--shard`'}"
                 )
             yield from _of_ranges(by_split, split, holding)
@@ -232,7 +232,7 @@ def _portions(
         shards = [_shard_named(target.name, shards, choice.shard)]
     if choice.at is not None and len(shards) > 1:
         raise UsageError(
-            f"`{target.name}` has {len(shards)} shards, and `--at` counts in one shard",
+            f"`{target.name}` has {len(shards)} shards, and `--at` counts within one shard",
             hint=f"name one of them: --shard {shards[0].name}",
         )
     for each in shards:
@@ -324,7 +324,7 @@ class _Reader:
     def numbered(
         self, shard: Shard, numbers: Sequence[int], at: int | None
     ) -> Iterator[ShownRecord]:
-        """The records with these numbers; or all from `at` on, where record `at` must be sound."""
+        """The records with these numbers, or all from `at` on; record `at` has to be sound."""
         if not numbers and at is None:
             return
         index = index_of(shard)

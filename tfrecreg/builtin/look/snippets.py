@@ -1,4 +1,4 @@
-"""Code that uses a build or a release, and the facts that describe the build or release.
+"""Makes code that uses a build or a release, and lists the facts that identify it.
 
 Names of splits and features come from data. The code contains them as pure ASCII literals.
 """
@@ -196,7 +196,7 @@ def snippet(resolved: Resolved, framework: str, *, registry: str | None = None) 
 
 
 def _schema(resolved: Resolved) -> Schema | None:
-    """The schema by which the code reads records; None if the code reads payloads."""
+    """The schema with which the code parses records; None if the code reads raw payloads."""
     kind = adopted_kind(resolved.manifest)
     if kind not in (PayloadKind.EXAMPLE, PayloadKind.SEQUENCE_EXAMPLE):
         return None
@@ -231,7 +231,7 @@ def _not_for(resolved: Resolved, framework: str, why: str) -> UsageError:
 
 
 def _image_shape(resolved: Resolved, feature: str) -> tuple[int, int, int]:
-    """Height, width and channels of the first image, in the form that the code should read."""
+    """Height, width and channels of the first image, as the code should decode it."""
     try:
         storage = resolved.storage()
         first = next(each for each in resolved.manifest.shards if each.records)

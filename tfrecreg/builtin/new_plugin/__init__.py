@@ -45,11 +45,11 @@ class NewKind:
     use: str
     """The line of the README that uses the plugin."""
     base: str = ""
-    """The base class, for the template that most kinds share."""
+    """The base class, which only the template that most kinds share needs."""
 
     @property
     def module(self) -> str:
-        """The name of the module with the plugin's class, and of the templates."""
+        """The name of the module that has the plugin's class. The templates have the same name."""
         return self.record.kind.replace(" ", "_")
 
 

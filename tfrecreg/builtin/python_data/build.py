@@ -1,4 +1,4 @@
-"""Builds data of a program that are passed in the call instead of being read by a plugin."""
+"""Builds datasets from data that a program passes in the call. No plugin reads these data."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def build(
 ) -> BuildResult:
     """Make `data/<name>` from raw data that a source reads, or from data of this program.
 
-    The old build stays whole until the new one was read back and passed; then the folders are
-    exchanged. A killed run is resumed.
+    The old build stays unchanged until the new one has been read back and passed the checks. Then
+    the new folder replaces the old one. The next run resumes a killed one.
     """
     if data is None:
         for name, value in (("key", key), ("labels", labels)):

@@ -1,6 +1,6 @@
-"""One element of a program's data: its key, its example, its payload.
+"""Converts one element of a program's data to its key, its example and its payload.
 
-The forms in which a split may be given: a sequence, columns, or an iterable.
+A program may pass a split as a sequence, as columns, or as an iterable.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tfrecreg.core.values.text import did_you_mean
 
 
 class MapStyle(Protocol):
-    """A sequence as in PyTorch, Grain and Hugging Face: elements by number."""
+    """A sequence as in PyTorch, Grain and Hugging Face, which returns elements by number."""
 
     def __len__(self) -> int: ...
 
@@ -32,7 +32,7 @@ An element is a dictionary from feature name to value."""
 
 
 class FeatureColumns:
-    """Columns of equal length as a sequence of elements."""
+    """Makes a sequence of elements from columns of equal length."""
 
     def __init__(self, split: str, columns: Mapping[str, Any]) -> None:
         self._columns: dict[str, Any] = {}
@@ -106,7 +106,7 @@ def length_of(split: str, sequence: MapStyle) -> int:
             return len(sequence)
     except Exception as error:
         raise RawDataError(
-            f"split `{split}`: the length is not known: {reason_of(error)}; `iter(data)` needs none"
+            f"split `{split}` has no known length ({reason_of(error)}); pass `iter(data)` instead"
         ) from error
 
 
@@ -115,7 +115,7 @@ def _is_map_style(value: object) -> bool:
 
 
 _RESULT = "key"
-"""Name of the feature as which the result of the function `key` is converted."""
+"""The feature name under which the result of the function `key` is converted."""
 
 
 def position_key(position: int) -> str:
@@ -128,7 +128,7 @@ def position_key(position: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class KeyRule:
-    """The origin of keys: a feature, a function, or by default the element's number."""
+    """Says where keys come from: a feature, a function, or by default the element's number."""
 
     feature: str | None = None
     function: Callable[[Any], object] | None = None
@@ -166,12 +166,12 @@ class ElementRecord(NamedTuple):
     example: Example
     payload: bytes
     has_image: bool
-    """Whether Pillow encoded one of its values."""
+    """Whether Pillow encoded one of the element's values."""
 
 
 @dataclass(frozen=True, slots=True)
 class Converter:
-    """Makes records of the elements of one split. Picklable if the function of the rule is."""
+    """Makes records of the elements of one split. Picklable if the rule's function is."""
 
     split: str
     keys: KeyRule
@@ -213,8 +213,8 @@ class Converter:
         """The error for an element that changed since the first pass."""
         return RawDataError(
             f"{self._place(position, key)} changed between two reads",
-            hint="a sequence gives the same elements each time: leave out random augmentation; or "
-            "pass `iter(data)`, which is read once",
+            hint="a sequence has to give the same elements each time: leave out random "
+            "augmentation, or pass `iter(data)`, which is read once",
         )
 
     def _key(self, position: int, element: Mapping[Any, Any]) -> str:

@@ -1,9 +1,9 @@
-"""Sends a sequence to worker processes: as a pickle in the stage, read once by each worker.
+"""Sends a sequence to worker processes: each worker reads it once, from a pickle in the stage.
 
-Data that cannot be pickled, or that are large, stay in this process, which then makes all records.
+Data that are large or cannot be pickled stay in this process, which then makes all records.
 
-The records of an iterable are spooled to disk, because the iterable can be read only once, and a
-build reads records in the order of its plan.
+An iterable can be read only once, but a build reads records in the order of its plan. So the
+records of an iterable are spooled to disk.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from tfrecreg.core.values.progress import Progress
 from tfrecreg.core.values.text import safe
 
 MOST_PICKLED = 128 << 20
-"""Maximum size in bytes of the pickled data of a build: each worker holds a copy."""
+"""Maximum size in bytes of a build's pickled data. It is limited, as each worker holds a copy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class Parcel:
         return f"{self.split}.pickle"
 
     def open(self) -> SequenceSplit:
-        """The split: the caller's own object in its process, a copy in others."""
+        """The split: the caller's own object in the caller's process, a copy in other processes."""
         found = _HERE.get(self.token)
         return found if found is not None else _unpacked(self)
 
@@ -85,8 +85,8 @@ def _unpacked(parcel: Parcel) -> SequenceSplit:
             return split
     except Exception as error:
         raise RawDataError(
-            f"split `{parcel.split}` cannot be unpickled in a worker process, and `jobs=1` needs "
-            f"none: {reason_of(error)}"
+            f"split `{parcel.split}` cannot be unpickled in a worker process (`jobs=1` uses no "
+            f"worker): {reason_of(error)}"
         ) from error
 
 
@@ -103,7 +103,7 @@ def parcels(
                 digest, size = _pack(split, storage, left)
             except _StaysError as reason:
                 name = safe(split.converter.split)
-                progress.note(f"split `{name}` is read in this process alone: {reason}")
+                progress.note(f"split `{name}` is read only in this process: {reason}")
                 break
             digests.append(digest)
             left -= size
@@ -154,7 +154,7 @@ class _Bounded:
         flat = pickle.PickleBuffer(data).raw()  # also of arrays
         self.size += len(flat)
         if self.size > self._most:
-            raise _StaysError(f"pickled, the data have more than {MOST_PICKLED >> 20} MiB")
+            raise _StaysError(f"the pickled data have more than {MOST_PICKLED >> 20} MiB")
         self.hasher.update(flat)
         self._write(flat)  # type: ignore[operator]
         return len(flat)
@@ -208,7 +208,7 @@ class Spool:
 
 @lru_cache(maxsize=1)
 def _records(spool: Spool) -> Records:
-    """The open file. Shards are made split by split, so one is enough."""
+    """The open file. Shards are made split by split, so one open file is enough."""
     shown = f"the spooled split {spool.split}"
     return Records(spool.path, index=spool._index, storage=spool.storage, name=shown)
 

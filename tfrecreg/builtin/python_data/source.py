@@ -34,7 +34,7 @@ _STATE = struct.Struct(f">Q{DIGEST_BYTES}s")
 
 
 class PythonSource(Source):
-    """The elements of all splits. Picklable, except for data that only the caller's process has."""
+    """The elements of all splits. A pickle lacks data that only the caller's process has."""
 
     def __init__(
         self, dataset: str, survey: Survey, labels: Mapping[str, Sequence[str]], *, travels: bool
@@ -87,7 +87,7 @@ class PythonSource(Source):
         return self._labels
 
     def codecs(self) -> Mapping[str, str]:
-        """Pillow, if it encoded images."""
+        """The version of Pillow, if it encoded images."""
         if not any(split.has_images for split in self._splits):
             return {}
         try:
@@ -106,8 +106,8 @@ class PythonSource(Source):
                 )
 
     def engine_for(self, small: Engine, large: Engine) -> Engine:
-        """The engine that makes the records. The first pass shows how long an element takes, which
-        its size does not.
+        """The engine that makes the records. The first pass measures the time per element, because
+        an element's size does not show it.
         """
         if not self.travels:
             return LocalEngine(1)

@@ -1,8 +1,8 @@
 """The first pass over a program's data: keys, sizes and digests of all records, and a draft of
 their schema.
 
-Only the spools of iterables are written. A record's digest, size, and key (unless it is a number)
-stay in memory.
+It writes only the spools of iterables. It keeps each record's digest and size in memory, and the
+key unless it is the element's number.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class SurveyedPart:
     sketch: SchemaSketch | None
     """The summary of the examples; None if no schema is to be drafted."""
     digests: bytearray = field(default_factory=bytearray)
-    """Record digests, one after the other."""
+    """The digests of the records, concatenated."""
     sizes: array[int] = field(default_factory=lambda: array("Q"))
     """Size in bytes of each payload."""
     features: set[str] = field(default_factory=set)
@@ -75,13 +75,13 @@ class SurveyedPart:
 
 @dataclass
 class SurveyedSplit(SurveyedPart):
-    """Keys, sizes and digests of all elements of a split: 24 bytes per element, and its key."""
+    """Keys, sizes and digests of all elements of a split. An element takes 24 bytes and its key."""
 
     split: str = ""
     is_slow: bool = False
     """Whether elements took so long that worker processes converted them."""
     taken: set[str] = field(default_factory=set)
-    """All keys, during the survey."""
+    """All keys so far, during the survey."""
 
     def extend(self, part: SurveyedPart) -> None:
         """Add the next elements."""
@@ -113,7 +113,7 @@ class SurveyedSplit(SurveyedPart):
 
 @dataclass(frozen=True, slots=True)
 class SurveyTask:
-    """All that a worker needs to survey some elements of a sequence. Picklable."""
+    """Everything that a worker needs to survey some elements of a sequence. Picklable."""
 
     parcel: Parcel
     elements: range
@@ -121,7 +121,7 @@ class SurveyTask:
 
 
 def survey_elements(task: SurveyTask) -> list[SurveyedPart]:
-    """Convert the elements: their keys, sizes and digests, part by part."""
+    """Convert the elements; returns their keys, sizes and digests, part by part."""
     split = task.parcel.open()
     return [
         SurveyedPart.of(
@@ -151,7 +151,7 @@ class Survey:
         return sorted(found, key=lambda each: each.split)
 
     def _sequence(self, parcel: Parcel, sequence: SequenceSplit) -> SurveyedSplit:
-        """Survey the elements in this process, and slow ones in workers."""
+        """Survey the elements in this process, or in workers if they are slow."""
         converter, engine = sequence.converter, self.engine
         count = length_of(converter.split, sequence.sequence)
         found = self._new(converter)
@@ -204,6 +204,6 @@ class Survey:
         found.taken.clear()
         if not found.sizes:
             raise RawDataError(
-                f"split `{found.split}` has no elements: an iterator may be at its end"
+                f"split `{found.split}` has no elements: its iterator may already be at its end"
             )
         return found

@@ -1,4 +1,4 @@
-"""Rebuild shards from their indexes, their sound records and the raw data."""
+"""Rebuilds shards from their indexes, their sound records and the raw data."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ from tfrecreg.core.workers.interface import Engine
 def _open_raw(
     resolved: Resolved, manifest: Manifest, raw: str | None, backup: str
 ) -> Prepared | TfrecregError:
-    """The source of a build with its raw data, or the error that they are not available, which is
-    raised only if they are needed.
+    """The source of a build with its raw data, or the error that says why these are not available.
+    The caller raises the error only if it needs the raw data.
     """
     name = resolved.name
     if is_python_data(manifest) or is_adopted(manifest) or not manifest.source.name:
         return UsageError(
-            f"`{manifest.dataset}` has records that no source can make again",
+            f"no source can make the records of `{manifest.dataset}` again",
             hint=f"restore the files from {backup}, or save the undamaged records with "
             f"`tfrecreg salvage`; for the data of a program, {BUILD_AGAIN}",
         )
@@ -70,8 +70,8 @@ def _open_raw(
         raise
     except UsageError as error:
         error.hint = (
-            f"name them: tfrecreg repair {name} --raw PATH; without the raw data `{name}` cannot "
-            f"be repaired here, only restored from {backup}"
+            f"name the raw data: tfrecreg repair {name} --raw PATH; without them, `{name}` cannot "
+            f"be repaired here, but only restored from {backup}"
         )
         return error
     except PluginError as error:
@@ -107,8 +107,7 @@ class RemadeShard:
     taken: int
     """Number of records kept from the damaged shard."""
     first: str = ""
-    """The key of the first record that is missing or differs, with the reason; empty without one.
-    """
+    """The key of the first record that is missing or differs, and the reason; else empty."""
 
     @property
     def made(self) -> int:
@@ -148,7 +147,7 @@ def remake(task: RemakeTask) -> RemadeShard:
                 continue
             new = record_digest(made)
             if new != digest:
-                first = first or f"`{key}`: it now gives a different record"
+                first = first or f"`{key}`: its item now gives a different record"
             writer.write(made, digest=new, key=key)
     written = writer.written
     assert written.index is not None
@@ -169,7 +168,7 @@ def _made(task: RemakeTask, source: GuardedSource | None, key: str) -> bytes | s
         return "the raw data no longer have this item"
     made = make_payload(source, item)
     if isinstance(made, Skipped):
-        return f"the source skips it now: {made.code} {made.detail}"
+        return f"the source now skips its item: {made.code} {made.detail}"
     return made
 
 
@@ -273,8 +272,9 @@ def _refusal(
     made = f"{manifest.source.distribution} {manifest.source.version}"
     codecs = [f"{codec} {version}" for codec, version in sorted(manifest.codecs.items())]
     return RefusedError(
-        f"`{name}` cannot be repaired, and nothing was changed: `{first.entry.path}` comes "
-        f"out with other bytes{why}",
-        hint=f"it was made from {manifest.raw.files:,} raw files by {', '.join((made, *codecs))}: "
-        f"restore these, or the files from {backup}",
+        f"`{name}` cannot be repaired, and nothing was changed: the rebuilt "
+        f"`{first.entry.path}` has other bytes{why}",
+        hint=f"it was made from {manifest.raw.files:,} raw files with "
+        f"{', '.join((made, *codecs))}: restore these files and versions, or the shards from "
+        f"{backup}",
     )

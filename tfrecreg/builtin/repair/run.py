@@ -1,4 +1,4 @@
-"""The repair: compare files with the manifest, rebuild, verify, publish."""
+"""Repairs a build or release: compares files with the manifest, rebuilds, verifies, publishes."""
 
 from __future__ import annotations
 
@@ -88,10 +88,10 @@ def repair(
 ) -> RepairResult:
     """Rebuild missing and damaged files of a build or a release, byte for byte.
 
-    Sound copies come from another folder of the registry or from DVC. In files without a copy,
-    intact records are kept, and the other records are made from the raw data. A new folder beside
-    the old one gets links to the sound files, and the new files. The new folder replaces the old
-    one only after every byte of it was read back and agrees with the manifest.
+    Sound copies come from another folder of the registry or from DVC. If a file has no copy, its
+    intact records are kept, and its other records are made from the raw data. A new folder beside
+    the old one gets the new files, and links to the sound files. It replaces the old folder only
+    after every byte of it was read back and agrees with the manifest.
     """
     dataset = registry.dataset(parse_reference(reference).name)
     with transaction(dataset, progress) as change:
@@ -141,7 +141,7 @@ def repair(
 
 
 def _folder_of(resolved: Resolved) -> str:
-    """The local folder that has, or should have, the bytes of a build or release."""
+    """The local folder where the bytes of a build or release are, or should be."""
     if resolved.folder is not None:
         return resolved.folder
     assert isinstance(resolved, Release)  # a build has a folder
@@ -182,7 +182,7 @@ def _indexes(
 ) -> tuple[list[tuple[ShardEntry, Index]], list[str]]:
     """The lost shards with their indexes, and the restored indexes of other shards.
 
-    An index is beside its shard, or where a release keeps it.
+    An index is beside its shard, or in the folder where a release keeps it.
     """
     lost: list[tuple[ShardEntry, Index]] = []
     restored: list[str] = []
@@ -214,7 +214,7 @@ def _indexes(
 def _small_files(
     dataset: Dataset, manifest: Manifest, wrong: Collection[str], stage: Storage, backup: str
 ) -> list[str]:
-    """Write the manifest and the files that follow from it; returns the paths of these files."""
+    """Write the manifest and the files that can be made from it; returns their paths."""
     indexes = {shard.index for shard in manifest.shards}
     restored = []
     for entry in manifest.files:

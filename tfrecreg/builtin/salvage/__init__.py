@@ -65,7 +65,7 @@ def print_salvage(console: Console, result: SalvageResult) -> None:
 
     if result.passed:
         passed = count(result.passed, "shard")
-        console.print(line(f"{passed}: as in the manifest, skipped"))
+        console.print(line(f"{passed} skipped: the bytes match the manifest"))
     if not result.shards:
         console.print(line(("nothing to salvage", "bold green"), "; nothing was written"))
         return
@@ -119,7 +119,7 @@ def _details(shard: ShardResult) -> Iterator[Line]:
     elif shard.lost and shard.lost_keys is None:
         yield line(("    lost keys: ", "bold"), "unknown without an index")
     if shard.unproven:
-        kept = f"{count(shard.unproven, 'record')} from damaged gzip verified by checksums only, "
+        kept = f"{count(shard.unproven, 'record')} from damaged gzip verified only by checksums, "
         yield line(("    note: ", "bold"), f"{kept}not by an index")
     if shard.doubts is not None:
         where = f"{count(shard.doubtful, 'record')} moved to {safe(shard.doubts.path)}"

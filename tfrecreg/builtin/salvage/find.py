@@ -72,8 +72,8 @@ def find_shards(
 
 
 def require_elsewhere(output: Path, found: Found) -> None:
-    """Refuse an output folder that holds the originals, that is inside a folder whose manifest
-    lists every file, or that the next salvage of the same targets would read.
+    """Refuse an output folder in three cases: it holds the originals, it is inside a folder whose
+    manifest lists every file, or the next salvage of the same targets would read it.
     """
     shards = (*found.shards, *found.missing)
     for folder in sorted(_folders(shards).union(found.folders)):
@@ -124,7 +124,7 @@ def _missing(manifest: Manifest, storage: Readable) -> list[Shard]:
 
 
 def _with_company(shards: Sequence[Shard]) -> list[Shard]:
-    """Bare files, each with its index and manifest entry if they are where a build puts them."""
+    """Bare files. Each gets its index and manifest entry if they are where a build puts them."""
     manifests: dict[str, Manifest | None] = {}
     found = []
     for shard in shards:
@@ -168,7 +168,7 @@ def _require_distinct(shards: Sequence[Shard]) -> None:
         for each in (name, name + QUARANTINE, name + DOUBTFUL):
             if each in taken:
                 raise UsageError(
-                    f"`{shard.name}` and `{taken[each]}` would become one file: salvage each into "
-                    "its own folder"
+                    f"`{shard.name}` and `{taken[each]}` would become the same file: salvage each "
+                    "into its own folder"
                 )
             taken[each] = shard.name

@@ -2,13 +2,13 @@
 
 The module also finds records in a damaged shard that may not belong to the shard.
 
-Records found by a search after damage may come from the payload of a lost record. They come from
-the shard itself if they lead to the end of the stream, or to a damaged record whose place is
-certain, because records inside a payload end before the checksum of the surrounding record.
+A search after damage may find records inside the payload of a lost record. Such records end before
+the checksum of the lost record. So the found records belong to the shard itself if they lead to the
+end of the stream, or to a damaged record whose place is certain.
 
-If payloads contain records, the header of a damaged record is trusted less. In a plain shard, lost
-payloads are searched for such records as well. The first records may then also lie inside a lost
-record, if none of them contains records and they do not lead to a record.
+The module searches payloads for records, in a plain shard even lost payloads. If it finds any, it
+trusts the header of a damaged record less. The first records of the shard may then lie inside a
+lost record, if none of them contains records and they do not lead to a record.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from tfrecreg.core.values.text import ShortRepr
 
 ShardStatus = Literal["sound", "salvaged", "refused", "missing", "unreadable"]
 """``sound``: the shard is undamaged, and the clean file has its bytes. ``salvaged``: the clean file
-has the undamaged records. ``refused``: the shard is not a TFRecord. The last three have no clean
-file."""
+has the undamaged records. ``refused``: the shard is not a TFRecord. A shard that is refused,
+missing or unreadable has no clean file."""
 
 What = Literal[
     "header",
@@ -46,8 +46,8 @@ What = Literal[
     "doubtful records",
 ]
 """``header``: the 12 bytes in front of a repaired record. ``record``: one record. ``stretch``: at
-least one record. ``gzip member``: damage to the compressed file. ``unknown record``: after damage,
-a record that the shard did not have: a copy made by damaged gzip, or a record in the payload of
+least one record. ``gzip member``: damage to the compressed file. ``unknown record``: a record that
+the shard did not have, for example a copy that damaged gzip made, or a record inside the payload of
 another. ``doubtful records``: they may come from the payload of a lost record."""
 
 
@@ -66,7 +66,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cut:
-    """One stretch of the original that the clean shard lacks or has in a changed form."""
+    """One stretch of the original that the clean shard lacks or contains in changed form."""
 
     code: str
     """Code of the finding that `check` reports for it."""
@@ -74,7 +74,7 @@ class Cut:
     offset: int
     """Byte of the decompressed stream where the cut starts."""
     length: int
-    """Bytes of the decompressed stream; 0 where damaged gzip lost no bytes."""
+    """Number of bytes of the decompressed stream; 0 if damaged gzip lost no bytes."""
     record: int | None
     """Number of the record in its shard, from 0; None if unknown."""
     lost: int
@@ -92,7 +92,7 @@ class StoredFile:
     """A file with size and digest."""
 
     path: str
-    """Path of the original as the user would write it; for other files, relative to the new
+    """Path: of the original, as the user would write it; of other files, relative to the new
     folder.
     """
     bytes: int
@@ -123,8 +123,8 @@ class ShardResult(ShortRepr):
     unproven: int = 0
     """Number of kept records from damaged gzip that no index verifies."""
     doubtful: int = 0
-    """Records with valid checksums in a file of their own, not in the clean shard: they may come
-    from the payload of a lost record, or be repeated by damaged gzip."""
+    """Records with valid checksums that are not in the clean shard but in a file of their own: they
+    may come from the payload of a lost record, or damaged gzip may have repeated them."""
     lost_keys: tuple[str, ...] | None = None
     """Keys of the lost records, in order; None without an index."""
     original: StoredFile | None = None
@@ -163,7 +163,7 @@ class SalvageResult(ShortRepr):
 
     @property
     def lost(self) -> int:
-        """Records lost in all shards; a lower bound unless :attr:`exact`."""
+        """Records lost in all shards, or a lower bound if :attr:`exact` is false."""
         return sum(shard.lost for shard in self.shards)
 
     @property
@@ -178,7 +178,7 @@ class SalvageResult(ShortRepr):
 
     @property
     def exit_code(self) -> int:
-        """0: written; 1: a shard is not a TFRecord; 3: a shard could not be read."""
+        """3 if a shard could not be read, else 1 if a shard is not a TFRecord, else 0."""
         found = {shard.status for shard in self.shards}
         return 3 if "unreadable" in found else 1 if "refused" in found else 0
 
@@ -201,7 +201,7 @@ class SalvageResult(ShortRepr):
         }
 
     def to_json(self) -> dict[str, Any]:
-        """The report, with its path and the skipped shards."""
+        """The report, with the path of the folder and the number of skipped shards."""
         return {**self.report(), "output": self.output, "passed": self.passed}
 
 
@@ -233,7 +233,7 @@ class Cuts:
         detail: str,
         pieces: Sequence[Piece],
     ) -> None:
-        """Add a cut. The arguments are the fields of a :class:`Cut`; `where`: offset and length."""
+        """Add a cut, given the fields of a :class:`Cut`; `where` is its offset and length."""
         self.total += 1
         self.lost += lost
         self.exact = self.exact and exact
@@ -267,7 +267,7 @@ def _joined(pieces: Sequence[Piece]) -> list[Piece]:
 
 
 _LOST_BYTES = 1 << 20
-"""Maximum number of lost bytes per place that are searched for headers."""
+"""Maximum number of lost bytes that are searched for headers, per damaged place."""
 
 
 class ShardDamage(NamedTuple):
@@ -281,7 +281,7 @@ class ShardDamage(NamedTuple):
 
 
 def look(events: Iterable[Event], reader: Reader) -> ShardDamage:
-    """Whether a shard is damaged, and the doubtful stretches of its stream."""
+    """Find out whether a shard is damaged, and which stretches of its stream are doubtful."""
     damaged, refusal = False, ""
     plain, nested = _Doubts(strict=False), _Doubts(strict=True)
     nests, lost = False, -1
@@ -324,7 +324,7 @@ class _Doubts:
         self._searched = False  # whether a search found these records
 
     def take(self, event: Event) -> None:
-        """Take in the next event of the scan."""
+        """Process the next event of the scan."""
         if isinstance(event, RecordBatch):
             if event.searched or self._opens:
                 self._close()

@@ -1,8 +1,8 @@
 """Reads the damaged file a second time where the scanner skipped bytes.
 
-The scanner yields records whose checksums hold. This module reads the skipped bytes, and payloads
-too large for memory, through a second stream behind the scanner's, which stops and resumes at the
-same gzip damage.
+The scanner yields records whose checksums match. This module reads the bytes that the scanner
+skipped, and payloads that are too large for memory. It reads them through a second stream, which
+follows the scanner's stream and stops and resumes at the same gzip damage.
 
 It also copies a remote shard to this machine: salvage reads a shard several times and needs the
 same bytes every time.
@@ -51,7 +51,7 @@ class Original:
 
     @property
     def passed(self) -> int:
-        """Byte of the stream up to which damaged members are in quarantine, as bytes of the file.
+        """Up to this byte of the stream, the quarantine has damaged members as stored in the file.
         It may lie beyond the requested cut, because damaged members are cut out whole.
         """
         return self._stream.base if isinstance(self._stream, GzipStream) else 0
@@ -79,7 +79,7 @@ class Original:
         return start >= self.passed and data_holds(self._stream.fork(), start, length)
 
     def payload(self, start: int, length: int) -> bytes:
-        """The payload of the record at `start`, read ahead; for lengths that fit into memory."""
+        """The payload of the record at `start`, read ahead. It has to fit into memory."""
         return self._stream.fork().window(start + HEADER_BYTES, length)
 
     def decoded(self, start: int, stop: int) -> int:
@@ -132,8 +132,8 @@ class Original:
         return self._stream.inspect(start, stop)
 
     def catch_up(self, start: int) -> Iterator[tuple[int, int]]:
-        """Follow the scanner where a damaged member decoded to too many bytes, and the scanner went
-        back to the beginning of the next member.
+        """Follow the scanner, which goes back to the beginning of the next member if a damaged
+        member decoded to too many bytes.
         """
         stream = self._stream
         while isinstance(stream, GzipStream) and start < stream.base:
@@ -171,13 +171,13 @@ class IndexMatch:
 
     @property
     def fits(self) -> bool:
-        """Whether the index belongs to the shard: it has all records, or :attr:`sure` holds."""
+        """Whether the index belongs to the shard: it has every record, or :attr:`sure` is true."""
         return self.unknown == 0 or self.sure
 
     @property
     def sure(self) -> bool:
-        """Whether the shard has at least half of the records of the index, or the index has most
-        records of the shard.
+        """Whether the shard has at least half of the index's records, or the index has most of the
+        shard's records.
         """
         return self.known > 0 and (len(self._index) <= 2 * self.known or self.known > self.unknown)
 
@@ -197,7 +197,7 @@ class IndexMatch:
         return known
 
     def match_anywhere(self, payload: bytes) -> bool:
-        """Match a record by content alone. Returns whether the index has it, for the first time."""
+        """Match a record only by its content. Returns whether an unmatched index record has it."""
         known = self._match_elsewhere(record_digest(canonical(payload)))
         self.known += known
         return known
@@ -215,7 +215,7 @@ class IndexMatch:
         return known
 
     def lost(self) -> tuple[str, ...]:
-        """The keys of the index's missing records, in order."""
+        """The keys of the records that are in the index but not in the shard, in order."""
         return tuple(self._index.key(int(each)) for each in np.flatnonzero(~self._found))
 
     @cached_property
@@ -246,16 +246,16 @@ _COPY = ".original"
 _INDEX = ".original.index"
 _CHUNK = 1 << 20
 _READS = 3
-"""Number of attempts to copy a shard whose store gives other bytes on a second read."""
+"""Number of attempts to copy a shard if its store returns different bytes on a second read."""
 
 
 class UnreadableShardError(StorageError):
-    """The store did not deliver the shard; any other error concerns the copy."""
+    """The store did not deliver the shard. An error of the copy has another class."""
 
 
 @contextmanager
 def read_locally(shard: Shard, stage: Storage) -> Iterator[Shard]:
-    """The local shard, or a remote shard's copy in `stage`, which is removed at the end.
+    """The local shard, or the copy of a remote shard in `stage`, which is removed at the end.
 
     Each copy is in a folder of its own, because an engine may run a task twice at the same time.
 

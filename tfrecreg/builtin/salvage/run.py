@@ -88,7 +88,7 @@ class SalvageTask:
 
 
 def salvage_one(task: SalvageTask) -> ShardResult:
-    """In a worker: salvage one shard. It may run twice, also at the same time."""
+    """Salvage one shard in a worker. It may run twice for a shard, even at the same time."""
     shard = task.shard
     name = os.path.basename(shard.path)  # noqa: PTH119 - a str stays a str
     try:
@@ -99,11 +99,11 @@ def salvage_one(task: SalvageTask) -> ShardResult:
 
 
 def _require_some(result: SalvageResult) -> None:
-    """Refuse a result without a clean shard: its folder would be useless."""
+    """Refuse a result without a clean shard, because its folder would be useless."""
     if any(shard.clean is not None for shard in result.shards):
         return
     first = min(result.shards, key=lambda shard: _WORST.index(shard.status))
-    more = f", nor is any of {len(result.shards) - 1} more" if len(result.shards) > 1 else ""
+    more = f", nor is any of {len(result.shards) - 1} others" if len(result.shards) > 1 else ""
     name = safe(first.name)
     if first.status == "unreadable":
         raise StorageError(f"nothing was salvaged: {first.reason}")

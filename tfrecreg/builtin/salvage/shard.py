@@ -1,4 +1,4 @@
-"""Salvages one shard: the scanner reads it, a clean shard and a quarantine are written."""
+"""Salvages one shard: scans it, and writes a clean shard and a quarantine."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class _Survey(NamedTuple):
     intact: bool = False
     """Whether the shard is undamaged gzip, which is copied unchanged."""
     trusted: bool = False
-    """Whether the shard is damaged, and records outside of the index do not belong to it."""
+    """Whether the shard is damaged, and only records of the index belong to it."""
     doubts: Sequence[tuple[int, int]] = ()
     """Stretches of the stream whose records may come from the payload of a lost record."""
     refusal: str = ""

@@ -27,7 +27,7 @@ from tfrecreg.core.records.reader import HOLD_LIMIT, Event
 from tfrecreg.core.values.errors import StorageError
 
 _NO_DAMAGE = frozenset({"CRC006", "CRC009"})
-"""Damage whose bytes are valid but other readers misread: the clean shard is compressed again."""
+"""Codes of files with valid bytes that other readers misread. The clean shard is recompressed."""
 _HEADER_CODES = frozenset({"CRC001", "CRC005"})
 """Damage that may concern only a header."""
 
@@ -39,7 +39,7 @@ _UNKNOWN = "its checksums match, but the index has no such record"
 
 
 class _Stretch(NamedTuple):
-    """Bytes of the stream outside of valid records, and the fault reported for them."""
+    """Bytes of the stream that are not in a valid record, and the fault that explains them."""
 
     fault: Fault
     start: int
@@ -110,7 +110,7 @@ class ShardSalvage:
         self._last = fault
 
     def _keep(self, batch: RecordBatch) -> None:
-        """Keep the records of a batch, whose checksums hold, or set doubtful ones apart."""
+        """Keep the records of a batch, whose checksums match, but set doubtful records apart."""
         start, stop = batch.offsets[0], _end(batch)
         gzip = self._clean is not None and self._original.compression == "gzip"
         unsound = gzip and self._original.unsound(start, stop)
@@ -163,7 +163,7 @@ class ShardSalvage:
         return repeated
 
     def _repeated(self, batch: RecordBatch, *, unsound: bool) -> frozenset[int]:
-        """Records that came before: damaged gzip may have repeated them."""
+        """Positions of records that occurred before: damaged gzip may have repeated them."""
         if self._clean is None or self._original.compression == "none":
             return frozenset()
         found = set()
@@ -198,7 +198,7 @@ class ShardSalvage:
         return bool(self._doubts) and self._doubts[0][0] <= start
 
     def _set_apart(self, start: int, stop: int, records: int, data: Iterable[bytes]) -> None:
-        """Put records that may not belong to the shard into quarantine and a file of their own."""
+        """Put records that may not belong to the shard into the quarantine and their own file."""
         pieces = self._quarantine.add(self._copied(data), "stream", start)
         self.doubtful += records
         code = "CRC007" if self._last is None else self._last.code
@@ -227,8 +227,8 @@ class ShardSalvage:
     def _cut_before(self, to: int) -> None:
         """Cut out the bytes before `to`, where a sound record starts or the stream ends.
 
-        The first fault is the reason; later faults concern only the bytes after them. If no fault
-        was reported, the last gzip damage reaches this far: the scanner does not report it twice.
+        The first fault is the reason; a later fault concerns only the bytes after it. If no fault
+        was reported, the last gzip damage extends to here, which the scanner reports only once.
         """
         start, self._at = self._at, to
         self._catch_up(start)
@@ -249,14 +249,14 @@ class ShardSalvage:
         self._cut_run(run)
 
     def _catch_up(self, start: int) -> None:
-        """Put damaged gzip members that the scanner has already passed into quarantine."""
+        """Put the damaged gzip members that the scanner has already passed into the quarantine."""
         for begin, end in self._original.catch_up(start):
             pieces = self._quarantine.add(self._original.file(begin, end), "file", begin)
             detail = "" if self._last is None else self._last.detail
             self.cuts.add("CRC007", "gzip member", (start, 0), None, 0, False, detail, pieces)
 
     def _repairs(self, fault: Fault, start: int, stop: int) -> bool:
-        """Whether only the header of a record is damaged; if so, counts the record as found."""
+        """Whether only the header of a record is damaged. If so, the record counts as found."""
         length = stop - start - OVERHEAD
         possible = fault.code in _HEADER_CODES and 0 <= length <= MAX_LENGTH
         if length == HEADER_BYTES - FOOTER_BYTES and not fault.exact:
@@ -278,7 +278,7 @@ class ShardSalvage:
         return True
 
     def _repair(self, fault: Fault, start: int, stop: int) -> None:
-        """Keep a record with a correct header, and put the damaged header into quarantine."""
+        """Keep a record, give it a correct header, and put the damaged header into quarantine."""
         assert self._clean is not None
         length = stop - start - OVERHEAD
         header = self._original.stream(start, start + HEADER_BYTES)
@@ -289,8 +289,8 @@ class ShardSalvage:
         self.cuts.add(fault.code, "header", where, fault.record, 0, True, fault.detail, pieces)
 
     def _cut_run(self, run: Sequence[_Stretch]) -> None:
-        """Cut out consecutive stretches, except for valid records in them. Valid records in the
-        index are kept; other valid records are set apart.
+        """Cut out consecutive stretches, but not the valid records in them: keep those that are in
+        a trusted index, and set the others apart.
         """
         left = deque(run)
         for at, frame in self._sound_in(run):
@@ -320,8 +320,8 @@ class ShardSalvage:
             self._cut_out(*stretch)
 
     def _sound_in(self, run: Sequence[_Stretch]) -> Iterable[tuple[int, bytes]]:
-        """Offset and frame of each valid record within the bytes to be cut out; with a trusted
-        index, only records in the index.
+        """Offset and frame of each valid record in the bytes that are cut out. If the index is
+        trusted, other records are left out.
         """
         # No record begins in trailing bytes, but the record before may end there.
         stretches = [each for each in run if each.fault.code != "CRC004"]
@@ -386,13 +386,13 @@ class ShardSalvage:
         footer = b"".join(self._original.stream(end, end + FOOTER_BYTES))
         if mask(crc) != int.from_bytes(footer, "little"):
             raise StorageError(
-                f"`{self._name}` changed while it was read: the record at byte {start} is "
-                "different now"
+                f"`{self._name}` changed while it was read: the record at byte {start} now has "
+                "other bytes"
             )
         clean.write(footer)
         clean.end_record()
 
 
 def _end(batch: RecordBatch) -> int:
-    """Byte of the stream after the batch's last record."""
+    """Offset in the stream of the byte after the batch's last record."""
     return batch.offsets[-1] + OVERHEAD + batch.lengths[-1]

@@ -1,4 +1,4 @@
-"""Proposes schema changes that accept data which break the schema; writes them on request."""
+"""Proposes schema changes that accept data which break the schema, and writes them on request."""
 
 from __future__ import annotations
 
@@ -90,8 +90,8 @@ def propose(
     engine: Engine | None = None,
     progress: Progress = SILENT,
 ) -> Proposal:
-    """Check a target against its schema, and change the schema's text to resolve the findings of
-    all features, or of the given ones. Comments of features stay. Nothing is written.
+    """Check a target against its schema, and propose a schema that resolves the findings of all
+    features, or only of the given ones. It keeps the comments of features. Nothing is written.
     """
     found = find_one(target, registry)
     storage, path, where = _place(found, schema)
@@ -99,7 +99,7 @@ def propose(
     before = parse_schema(storage.read(path), where)
     if before.describes_sequences():
         raise UsageError(
-            f"`{where}` describes SequenceExamples, and only schemas of Examples are changed"
+            f"`{where}` describes SequenceExamples, but only schemas of Examples can be changed"
         )
     scanned = target_of(found, schema=schema)
     root = registry if registry is not None else find_registry()
@@ -171,7 +171,7 @@ def _place(found: Data, named: str | None) -> tuple[Storage, str, str]:
 def _selected(
     findings: Iterable[Finding], features: Sequence[str], target: str
 ) -> set[tuple[str, str]]:
-    """Code and feature of each finding, or of each finding about the named features."""
+    """Code and feature of each finding, or only of findings about the given features."""
     broken = {
         (each.code, (each.locations[0].feature or "") if each.locations else "")
         for each in findings
@@ -181,7 +181,7 @@ def _selected(
         if name not in names:
             some = listed(names, most=5)
             raise UsageError(
-                f"`{name}` of `{target}` has no finding; features with findings: {some}"
+                f"`{name}` of `{target}` has no finding; these features have one: {some}"
             )
     return {(code, name) for code, name in broken if not features or name in features}
 

@@ -89,8 +89,8 @@ def show_command(session: Session, schema: str, form: str) -> None:
 def diff_command(session: Session, expected: str, found: str, exit_code: bool) -> int:
     """Compare two schemas, feature by feature.
 
-    A and B are a dataset (mnist), a release (mnist@1.0.0), or a file. The values of A are shown as
-    expected, those of B as found. Comments, order and layout are ignored.
+    A and B are a dataset (mnist), a release (mnist@1.0.0), or a file. "expected" shows the values
+    of A, and "found" shows the values of B. Comments, order and layout are ignored.
     """
     from tfrecreg.builtin.schemas.compare import diff_schemas
 
@@ -112,9 +112,9 @@ def diff_command(session: Session, expected: str, found: str, exit_code: bool) -
 def check_command(session: Session, schema: str, mode: str, fail_on: str, **arguments: Any) -> int:
     """Check that readers of one version parse records of another.
 
-    SCHEMA is today's schema: a dataset (mnist), a release (mnist@1.0.0), or a file. Yesterday's is
-    the schema of the latest release. A reader parses with the specification that `schema show
-    --format tf` prints.
+    SCHEMA is today's schema: a dataset (mnist), a release (mnist@1.0.0), or a file. Yesterday's
+    schema is the schema of the latest release. A reader parses records with the specification that
+    `schema show --format tf` prints.
     """
     from tfrecreg.builtin.schemas.compare import check_compatibility
     from tfrecreg.core.values.config import FailOn
@@ -142,10 +142,10 @@ def accept_command(
 ) -> int:
     """Propose a schema change that accepts the data.
 
-    TARGET is a dataset, whose build is checked against its working schema; or, with --schema, any
-    target of `check`. The smallest possible change is shown as a diff. The file gets protobuf's
-    layout and keeps the comments of features and domains. The exit code is 1 if there are findings
-    that no schema change can resolve.
+    TARGET is a dataset, whose build is checked against its working schema. With --schema, it can be
+    any target of `check`. The command shows the smallest possible change as a diff. The changed
+    file has protobuf's layout and keeps the comments of features and domains. The exit code is 1 if
+    there are findings that no schema change can resolve.
     """
     from tfrecreg.builtin.schemas.accept import propose, write_proposal
 

@@ -41,7 +41,7 @@ class SchemaDiff(ShortRepr):
     """Paths of the first and of the second schema."""
     found: str
     changes: tuple[SchemaChange, ...]
-    """The changes: fields of the schema first, then features in order of their names."""
+    """The changes: first the fields of the schema, then the features in order of their names."""
 
 
 def diff_schemas(expected: str, found: str, *, registry: RegistryLike | None = None) -> SchemaDiff:
@@ -59,10 +59,10 @@ class CompatibilityReport(ShortRepr):
     """Path of the schema."""
     mode: Mode
     against: tuple[str, ...]
-    """The schemas compared with, oldest first; empty if there is no release yet."""
+    """The other schemas, oldest first; empty if there is no release yet."""
     status: Literal["pass", "fail"]
     findings: tuple[Finding, ...]
-    """Findings, sorted by severity (worst first), compared schema and feature."""
+    """The findings, sorted by severity (worst first), then by other schema and feature."""
 
     @property
     def exit_code(self) -> int:
@@ -108,16 +108,17 @@ def _schema_of_examples(name: str, registry: RegistryLike | None) -> Schema:
     schema = parse_schema(*find_schema(name, registry=registry))
     if schema.describes_sequences():
         raise UsageError(
-            f"`{schema.where}` describes SequenceExamples, and only Examples have readers to check",
+            f"`{schema.where}` describes SequenceExamples, but only readers of Examples can be "
+            "checked",
             hint="tfrecreg schema diff A B",
         )
     return schema
 
 
 def _releases(name: str, registry: RegistryLike | None, *, transitive: bool) -> Sequence[str]:
-    """The releases to compare with, oldest first; for a release, only earlier releases.
+    """The releases to compare with, oldest first, without yanked releases.
 
-    Yanked releases are left out.
+    A release is compared only with earlier releases.
     """
     if not looks_like_reference(name):
         raise UsageError(
@@ -184,7 +185,7 @@ def print_compatibility(console: Console, report: CompatibilityReport) -> None:
 
 
 def print_proposal(out: Console, err: Console, proposal: Proposal, *, written: bool) -> None:
-    """Print the change as a diff on stdout, its edits and refusals on stderr."""
+    """Print the change as a diff on stdout, and its edits and refusals on stderr."""
     for each in proposal.diff.splitlines():
         # Tabs and letters of the schema's text stay; control sequences are escaped.
         text = "\t".join(safe(part, limit=10_000) for part in each.split("\t"))

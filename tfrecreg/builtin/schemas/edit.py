@@ -1,4 +1,4 @@
-"""The smallest schema change that accepts data which break the schema: a proposal for people.
+"""Proposes the smallest schema change that accepts data which break the schema.
 
 :class:`Violations` summarizes the records that break the schema. The changes are made to the
 protobuf message, which is then printed with the comments of its features.
@@ -37,12 +37,12 @@ from tfrecreg.core.values.text import listed
 _SHOWN = 5
 """Maximum number of strings that a phrase lists."""
 _MAX_STRINGS = 100
-"""Maximum number of strings outside a domain to keep; nobody reviews a longer list."""
+"""Maximum number of strings outside a domain to keep, because nobody reviews a longer list."""
 _LIMIT = WordLimit(_MAX_STRINGS, 256)
 _BY_HAND = "no change is proposed: correct the data, or edit the schema"
-"""The reason not to change the schema in any case without a reason of its own."""
+"""Why no schema change is proposed, if no other reason applies."""
 _MAX_UNDECLARED = 100
-"""Maximum number of undeclared features to keep: their names come from the data."""
+"""Maximum number of undeclared features to keep, because their names come from the data."""
 
 
 @dataclass(slots=True)
@@ -50,7 +50,7 @@ class Violations:
     """Summaries of the features with problems. Picklable, mergeable and bounded."""
 
     summaries: dict[tuple[str, str], SeenFeature] = field(default_factory=dict)
-    """The features with a problem, by code and name. The summaries leave out allowed strings."""
+    """A summary per code and feature with a problem. It leaves out allowed strings."""
     undeclared: int = 0
     """Number of summarized features that the schema does not have."""
 
@@ -84,7 +84,7 @@ class Violations:
         return self.summaries[key]
 
     def of(self, code: str, name: str) -> SeenFeature:
-        """The summary of one feature with one problem; empty without this problem."""
+        """The summary of a feature with this problem; empty if it does not have the problem."""
         return self.summaries.get((code, name)) or SeenFeature()
 
 
@@ -209,13 +209,13 @@ class _Editor:
             # For TFDV, a shape also requires the feature in every example.
             values = declared.min_values
             message.value_count.min = message.value_count.max = values
-            yield f"{counted(values, 'value')} where present, instead of a shape"
+            yield f"{counted(values, 'value')} if it is present, instead of a shape"
 
     def _type(self, declared: SchemaFeature, message: Any, found: SeenFeature) -> Iterator[str]:
         kinds = found.kinds
         present = sum(each.examples - each.absent.get(declared.name, 0) for each in self._splits)
         if len(kinds) != 1 or found.examples != present:
-            raise _RefusedError("a feature has one type, and the examples have several")
+            raise _RefusedError("a feature can have only one type, but the examples have several")
         (kind,) = kinds
         numbers = message.DESCRIPTOR.fields_by_name["type"].enum_type.values_by_name
         message.type = numbers[KIND_NAMES[kind]].number
@@ -288,7 +288,7 @@ class _Editor:
             yield "infinite values are allowed"
 
     def _domain_message(self, message: Any) -> Any:
-        """The domain of a feature, its own or a referenced one; None without a domain."""
+        """The domain of a feature: its own, or the domain that it names. None without a domain."""
         which = message.WhichOneof("domain_info")
         if which != "domain":
             return None if which is None else getattr(message, which)
@@ -315,7 +315,8 @@ def _widen_range(
 def _words(values: KindSummary) -> list[str]:
     if values.words is None:
         raise _RefusedError(
-            f"over {_MAX_STRINGS} strings are outside its domain, or some are long or not UTF-8"
+            f"more than {_MAX_STRINGS} strings are outside its domain, or some are too long or not "
+            "UTF-8"
         )
     return sorted(values.words)
 

@@ -29,12 +29,12 @@ from tfrecreg.core.values.findings import Finding, Location, Measure
 from tfrecreg.core.values.text import listed
 
 _MAX_UNEXPECTED = 100
-"""Maximum number of unexpected features with findings: names come from the data."""
+"""Maximum number of unexpected features with findings, because their names come from the data."""
 
 
 @dataclass(slots=True)
 class SchemaPart:
-    """The result for one shard; after merging, for all shards of a split."""
+    """The result for one shard or, after merging, for all shards of a split."""
 
     tally: Tally = field(default_factory=Tally)
     examples: int = 0
@@ -50,7 +50,7 @@ class SchemaPart:
     distinct: dict[str, DistinctValues] = field(default_factory=dict)
     """Distinct values of the features with a rule on their number."""
     unexpected: dict[str, dict[int, tuple[int, int, int]]] = field(default_factory=dict)
-    """Undeclared features, by kind: number of Examples, fewest values, most values."""
+    """For each undeclared feature and kind: number of Examples, fewest values, most values."""
 
     def merge(self, other: SchemaPart) -> None:
         """Add the next shard."""
@@ -188,11 +188,11 @@ class SchemaJudge:
         looked = f"{counted(total.examples, 'record')} checked"
         yield Measure("schema.records", total.examples, looked)
         if total.unexamined:
-            left = f"{counted(total.unexamined, 'record')} too large to be checked"
+            left = f"{counted(total.unexamined, 'record')} too large to check"
             yield Measure("schema.unexamined", total.unexamined, left)
         if uncounted := sorted(self._uncounted(splits)):
             many = f"more than {MAX_DISTINCT:,} different values"
-            text = f"{many} in {listed(uncounted)}: `unique_constraints` not checked"
+            text = f"`unique_constraints` not checked: {many} in {listed(uncounted)}"
             yield Measure("schema.uncounted", len(uncounted), text)
 
     def _judge_presence(self, split: str, part: SchemaPart) -> None:
@@ -226,7 +226,7 @@ class SchemaJudge:
             part.tally.add(SCH008, rule_text(rule, asks), location, split=split, feature=name)
 
     def _uncounted(self, splits: Mapping[str, SchemaPart]) -> set[str]:
-        """Features with too many distinct values to check their number."""
+        """Features with so many distinct values that their number cannot be checked."""
         return {
             name
             for split, part in splits.items()
@@ -237,7 +237,7 @@ class SchemaJudge:
 
 
 def _declaration(name: str, part: SchemaPart) -> str:
-    """The declaration of a feature as found in the data; empty if that is impossible."""
+    """A declaration that fits a feature's values in the data; empty if none is possible."""
     seen = SeenFeature()
     for kind, (number, fewest, most) in part.unexpected.get(name, {}).items():
         if kind == Kind.UNSET:

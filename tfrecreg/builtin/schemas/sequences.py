@@ -1,8 +1,8 @@
 """Checks SequenceExamples against a schema that describes them.
 
-The context is checked like an Example. The checks of a list are: presence, type of each step,
-number of steps, number of values of each step, and domain. Limits on a list's distinct values, and
-on the share of values inside the domain, are not checked; a measure says so.
+The context is checked like an Example. For each list, the validator checks the presence, the number
+of steps, the type and the number of values of each step, and the domain. It does not check limits
+on a list's distinct values and on the share of values in the domain, and a measure says so.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ from tfrecreg.core.values.findings import Finding, Measure
 from tfrecreg.core.values.text import listed, safe
 
 NOT_A_SEQUENCE = "the payload should be a tf.train.SequenceExample"
-"""The message of `SCH001` where the schema describes SequenceExamples."""
+"""The message of `SCH001` if the schema describes SequenceExamples."""
 
 
 class SequenceChecker(Checker):
-    """Finds the problems of SequenceExamples; checks the context like an Example."""
+    """Finds the problems of SequenceExamples. It checks the context like an Example."""
 
     def __init__(self, rules: SequenceRules) -> None:
         super().__init__(rules.context)
@@ -59,7 +59,7 @@ class SequenceChecker(Checker):
 
     @property
     def absent(self) -> dict[str, int]:
-        """Number of records without a feature or list, by name; without zeros."""
+        """Number of records that lack a feature or list, by name. Zeros are left out."""
         return {**super().absent, **self._absent_lists}
 
     def problems(self, sequence: SequenceExample) -> list[Problem]:
@@ -84,7 +84,7 @@ class SequenceChecker(Checker):
 def _list_problems(
     rule: ListRule, check: ValueCheck | None, steps: Sequence[Feature]
 ) -> Iterator[Problem]:
-    """At most one problem per code, about the first step with this problem."""
+    """The problems of one list: for each code, only the first step with this problem."""
     name, feature = rule.name, rule.feature
     if not _is_within(len(steps), rule.steps):
         message = rule_text(feature, f"have {bounds_text(rule.steps, 'step')}")
