@@ -67,7 +67,7 @@ fuzz: $(VENV)/.installed ## Fuzz the parsers for FUZZ_SECONDS (600)
 
 accept: format docs ## Format, and write anew what is drawn and pinned: codes, pictures, the words of stories
 	PYTHONPATH=.:tests/support:plugins $(BIN)/python tests/core/values/codes/test_codes.py
-	PYTHONPATH=.:tests/support:plugins $(BIN)/python tests/support/golden_support.py
+	PYTHONPATH=.:tests/support:plugins $(BIN)/python tests/golden/stories.py
 
 lint: $(VENV)/.installed ## Run the linters and check the format
 	$(BIN)/ruff check .

@@ -15,8 +15,8 @@ import traceback
 from collections import Counter
 from datetime import timedelta
 
-from fuzz_support import TARGETS, Target
 from hypothesis import HealthCheck, given, seed, settings
+from targets import TARGETS, Target
 
 ROUND = 400
 """Inputs of one target before the next one has its turn."""

@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from fuzz_support import TARGETS
 from hypothesis import given, settings
+from targets import TARGETS
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -23,14 +23,16 @@ def test_nothing_escapes(name: str) -> None:
 @pytest.mark.slow
 def test_the_long_run_stops_at_what_escapes() -> None:
     code = (
-        "import sys, fuzz_support, runpy\n"
+        "import sys, targets, runpy\n"
         "def fail(data): raise ZeroDivisionError(repr(data))\n"
-        "target = fuzz_support.Target(fuzz_support.TARGETS['schema'].inputs, fail)\n"
-        "fuzz_support.TARGETS['schema'] = target\n"
+        "target = targets.Target(targets.TARGETS['schema'].inputs, fail)\n"
+        "targets.TARGETS['schema'] = target\n"
         f"sys.argv = ['run.py', '--seconds', '1', '--only', 'schema']\n"
         f"runpy.run_path({str(ROOT / 'tests/fuzz/run.py')!r}, run_name='__main__')\n"
     )
-    path = os.pathsep.join(str(ROOT / name) for name in ("", "tests/support", "plugins"))
+    path = os.pathsep.join(
+        str(ROOT / name) for name in ("", "tests/fuzz", "tests/support", "plugins")
+    )
     done = subprocess.run(
         [sys.executable, "-c", code],
         capture_output=True,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from golden_support import OUTPUTS, STORIES, told
+from stories import OUTPUTS, STORIES, told
 
 
 @pytest.mark.parametrize("name", STORIES)

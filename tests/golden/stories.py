@@ -23,7 +23,7 @@ from tests_support import flip
 
 from tfrecreg.cli.main import main
 
-OUTPUTS = Path(__file__).parents[1] / "golden" / "outputs"
+OUTPUTS = Path(__file__).with_name("outputs")
 _CHANGES = (
     (re.compile(r"\b(?:sha256:|blake3:)?(?=[0-9a-f]*\d)[0-9a-f]{12,}\b"), "HEX"),
     (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:\.\d+)?(?:Z| UTC|\+00:00)?"), "TIME"),
