@@ -224,7 +224,7 @@ def task_and_word(path: str) -> tuple[str, str]:
 def _split_names(words: Iterable[str]) -> dict[str, str]:
     """Map each word to a split: ``train2017`` to `train`, ``val2017`` to `validation`.
 
-    Years are left out unless two words differ only in the year. `default` and no word are `train`.
+    Years are left out unless two words differ only in the year. `default` or no word means `train`.
     """
     short = {word: re.sub(rf"{_YEAR}\Z", "", word) for word in sorted(set(words))}
     counts = Counter(short.values())
@@ -263,7 +263,7 @@ class Table(NamedTuple):
     annotations: dict[Id, list[Annotation]]
     """Annotations by the id of the image."""
     keypoints: int
-    """The most keypoints that an annotation or a category has; 0 if the task is not keypoints."""
+    """The largest number of keypoints of an annotation or a category; 0 for all other tasks."""
 
 
 class CocoSplit(NamedTuple):
@@ -339,7 +339,7 @@ class CocoDataset:
         return labels if tables else None
 
     def _chosen_files(self) -> dict[str, dict[str, AnnotationFile]]:
-        """For each split, the file of each task. The split train is first; names order the rest."""
+        """For each split, the file of each task. Train comes first, then the others by name."""
         files = self._annotation_files()
         tasks = self._tasks(files)
         names = _split_names(file.word for file in files if not file.split)

@@ -428,7 +428,7 @@ def _decoded(segmentation: msgspec.Raw) -> _Polygons | _Rle:
 
 
 def decode_rle(text: bytes) -> list[int]:
-    """The run lengths that a text form contains."""
+    """Decode run lengths from their text form."""
     counts: list[int] = []
     value = shift = 0
     for byte in text:

@@ -57,7 +57,7 @@ class FolderOptions:
     def __post_init__(self) -> None:
         if self.pair and (self.suffixes or len({*self.paired}) < max(len(self.pair), 2)):
             raise UsageError(
-                "the option `pair` needs at least two different suffixes, and no option `suffixes`"
+                "`pair` needs at least two different suffixes, and cannot be used with `suffixes`"
             )
 
     @property

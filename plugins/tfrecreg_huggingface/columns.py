@@ -264,7 +264,7 @@ def _leaves(
     if form == "array":
         form, ragged = "value", 0  # of one shape, which the metadata state
     if ragged > 1:
-        raise _NoFeature(f"has lists in lists in lists ({kind})")
+        raise _NoFeature(f"has lists nested more than two deep ({kind})")
     name = "/".join(path)
     if form in ("image", "media"):
         if ragged:

@@ -92,7 +92,7 @@ class ImageFolderOptions:
             "only `layout=flat` takes `label_file` or `class_pattern`, and it needs one of them": (
                 is_other_layout
             ),
-            "`resize` expects the shorter side in pixels or WIDTHxHEIGHT, as 256 or 320x240": (
+            "`resize` expects the shorter side in pixels or WIDTHxHEIGHT, such as 256 or 320x240": (
                 self.resize is not None and not _RESIZE.fullmatch(self.resize)
             ),
             "`reencode` expects `png`, or `jpeg:1` to `jpeg:100`": (
@@ -231,8 +231,8 @@ class Walk:
 
 
 def find_split_folders(walk: Walk, layout: str) -> dict[str, str]:
-    """The split of each folder that holds class folders. It is the raw folder itself, whose path is
-    empty, or a folder of a split.
+    """The split of each folder that holds class folders. Such a folder is the folder of a split, or
+    the raw folder itself, whose path is empty.
 
     Only names and kinds decide; no file is opened.
     """

@@ -1,6 +1,7 @@
 """IDX files of u8, plain or in gzip: the facts in their names, and their verified content.
 
-A file has two zero bytes, a type byte, the number of dimensions, each as big-endian u32, the data.
+A file consists of two zero bytes, a type byte, a byte with the number of dimensions, each dimension
+as big-endian u32, and the data.
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ class IdxFolder:
         """Files that exist both plain and as ``.gz``, as torchvision leaves them."""
         compressed = {gz for _, gz in self.twins}
         self.pairs: dict[str, tuple[IdxName, IdxName]] = {}
-        """For each split, its images and labels, train first. Of twins, it is the plain file."""
+        """For each split, train first, the files of images and labels. Of twins, the plain file."""
         for split in dict.fromkeys(SPLITS.values()):
             roles: dict[str, list[IdxName]] = {role: [] for role in DIMENSIONS}
             for name in files.values():

@@ -144,7 +144,7 @@ class MnistSource(Source):
 
 
 def _encode_png(pixels: bytes, height: int, width: int) -> bytes:
-    """The image as PNG. The same version of zlib makes the same bytes of the same pixels.
+    """The image as PNG. With the same zlib, the same pixels give the same bytes.
 
     Every scanline has filter 0 (none), which compresses such images better than the other four.
     """

@@ -219,8 +219,8 @@ class _Listing:
             if self._splits_in_rows and split not in self._splits:
                 if not is_split_name(split) or len(self._splits) == _MAX_SPLITS:
                     raise RawDataError(
-                        f"`{file.path}`, {unit} {line}: {ticked(split)} cannot be a split: there "
-                        f"may be {_MAX_SPLITS}, with names of letters, digits and `_`"
+                        f"`{file.path}`, {unit} {line}: {ticked(split)} cannot be a split: "
+                        f"expected letters, digits and `_`, and at most {_MAX_SPLITS} splits"
                     )
                 self._splits[split] = split
             try:

@@ -87,9 +87,9 @@ class TableOptions:
     header: bool = True
     """Whether the first line of a CSV names the columns. Without a header they are `1`, `2`, …"""
     decimals: Literal["exact", "round"] = "exact"
-    """Handling of fractions that float32 cannot hold, in columns without a type. `exact` keeps text
-    (CSV) or fails (JSON, Parquet). `round` takes the nearest float32. Integers are never rounded.
-    """
+    """Handling of fractions that float32 cannot hold, in columns without a type. `exact` keeps them
+    as text (CSV) or fails (JSON, Parquet). `round` takes the nearest float32. Integers are never
+    rounded."""
     missing: tuple[str, ...] = ()
     """Cells of a CSV that mean a missing value, such as `NA,null`; empty cells always do."""
 

@@ -55,8 +55,8 @@ class VocOptions(ObjectOptions):
     coordinates: Literal["auto", "pixels", "edges"] = "auto"
     """The meaning of the numbers of a box. `pixels`: its first and last pixels, counted from 1, as
     in Pascal VOC. `edges`: its edges in pixels, counted from 0, as in many programs. `auto`: pixels
-    if most `source` elements name VOC, else edges if a box begins at 0 or a `source` is named, else
-    pixels."""
+    if at least half of the `source` elements name VOC. Otherwise edges if a box begins at 0 or a
+    `source` is named, and pixels in all other cases."""
     classes: tuple[str, ...] = ()
     """The classes in order of their numbers. Default: VOC's own order if its twenty classes occur
     and no others, else all names in the data, sorted by their bytes."""
@@ -184,7 +184,7 @@ class VocDataset:
         self._options = options
         self.files = {entry.path: entry for entry in list_files(raw, symlinks=options.symlinks)}
         self._images: dict[str, str] = {}
-        """Images by path without suffix. Of several images, the most usual suffix decides."""
+        """Images by path without suffix. If several share a path, the most usual suffix wins."""
         self._kinds: dict[str, list[str]] = {"image": [], "xml": [], "mask": [], "other": []}
         for path in self.files:
             self._kinds[_kind(path)].append(path)

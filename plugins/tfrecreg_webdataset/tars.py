@@ -1,7 +1,7 @@
 """Lists the members of a tar file. Only their headers are read, and nothing is unpacked.
 
 `tarfile` parses a header and verifies its checksum. The walk from header to header is our own,
-because a `TarFile` keeps every header, reads huge extended headers, and takes damage for the end.
+because a `TarFile` keeps every header, reads big extended headers, and mistakes damage for the end.
 """
 
 from __future__ import annotations
