@@ -53,15 +53,15 @@ class CocoOptions(ObjectOptions):
     """The annotation files, if they are not in a usual place. `validation:a.json` also
     names the split."""
     images: tuple[str, ...] = ()
-    """The folder of the images, if it is not found. `train:a,validation:b` for each split."""
+    """The folder of the images, if it is not a usual one; per split: `train:a,validation:b`."""
     segments: tuple[str, ...] = ()
-    """The folder of the panoptic PNGs, if it is not beside the JSON under its name.
-    `train:a,validation:b` for each split."""
+    """The folder of the panoptic PNGs, unless it is beside the JSON file and has the same name.
+    Per split: `train:a,validation:b`."""
     splits: tuple[str, ...] = ()
     """Read only these splits."""
     masks: MaskForm = "none"
-    """Segmentations of the objects: `none`, `polygons` if they are polygons, compressed
-    `rle`, or one `png` per object. The last two need the extra `coco`."""
+    """Form of the objects' masks: `none`, `polygons` (empty for run lengths), compressed `rle`,
+    or one `png` per object. The last two need the extra `coco`."""
     categories: Literal["as-is", "contiguous"] = "as-is"
     """`as-is`: labels are the ids of the categories. `contiguous`: labels count from 0 in the order
     of the ids."""
@@ -81,7 +81,7 @@ def require_pycocotools() -> Any:
 
 
 NO_SEGMENTATION = msgspec.Raw()
-"""The segmentation of an annotation without one."""
+"""The value of `segmentation` if an annotation has none."""
 Id = int | float
 
 
@@ -196,22 +196,22 @@ class AnnotationFile(NamedTuple):
     tasks: tuple[str, ...]
     """The tasks for which it can be read, the main task first."""
     word: str
-    """The part of its name that identifies the split, ``train2017``; may be empty."""
+    """The part of its name that identifies the split, such as ``train2017``; may be empty."""
     split: str = ""
     """Its split, if an option names it."""
 
 
 def split_and_path(value: str) -> tuple[str, str]:
-    """Split and path of an option ``validation:a.json``; the split is empty in ``a.json``."""
+    """The split and the path in a value such as ``validation:a.json``. The split may be empty."""
     match = _PREFIXED.fullmatch(value)
     split, path = (match[1], match[2]) if match else ("", value)
     return split, "/".join(part for part in path.split("/") if part not in ("", "."))
 
 
 def task_and_word(path: str) -> tuple[str, str]:
-    """The task of a file by its name, and the word in its name or its folder that identifies the
-    split: `instances` and `train2017` for ``annotations/instances_train2017.json``. Both may be
-    empty.
+    """The task that a file's name states, and the word in its name or its folder that identifies
+    the split. Both may be empty. For ``annotations/instances_train2017.json`` they are `instances`
+    and `train2017`.
     """
     folder, _, name = path.rpartition("/")
     stem = name.removesuffix(".json")
@@ -222,9 +222,9 @@ def task_and_word(path: str) -> tuple[str, str]:
 
 
 def _split_names(words: Iterable[str]) -> dict[str, str]:
-    """Name of the split by word: ``train2017`` is `train`, ``val2017`` is `validation`.
+    """Map each word to a split: ``train2017`` to `train`, ``val2017`` to `validation`.
 
-    Years are left out unless two words differ only in the year. No word, and `default`, is `train`.
+    Years are left out unless two words differ only in the year. `default` or no word means `train`.
     """
     short = {word: re.sub(rf"{_YEAR}\Z", "", word) for word in sorted(set(words))}
     counts = Counter(short.values())
@@ -242,9 +242,9 @@ CategoryLabels = dict[Any, ObjectLabel]
 """Labels by category id, in the order of the ids."""
 Listed = TypeVar("Listed", ImageEntry, Category)
 _MAX_LABEL = 1 << 16
-"""Ids used as labels must be smaller: the label map is a list in the order of the labels."""
+"""Ids that become labels must be smaller, because the label map lists every number up to them."""
 _PROBED = 20
-"""Number of a split's images to look for in a folder before trying another folder."""
+"""A folder is searched for this many images of a split before the next folder is tried."""
 _SPELLINGS = {
     "train": ("train", "training"),
     "validation": ("val", "valid", "validation"),
@@ -254,7 +254,7 @@ _SUFFIXES = (".jpg", ".jpeg", ".jpe", ".png", ".gif", ".bmp", ".webp")
 
 
 class Table(NamedTuple):
-    """The content of an annotation file that is read for a task."""
+    """The content of an annotation file, as one task reads it."""
 
     path: str
     task: str
@@ -263,7 +263,7 @@ class Table(NamedTuple):
     annotations: dict[Id, list[Annotation]]
     """Annotations by the id of the image."""
     keypoints: int
-    """Maximum number of keypoints of an annotation or a category; 0 in other tasks."""
+    """The largest number of keypoints of an annotation or a category; 0 for all other tasks."""
 
 
 class CocoSplit(NamedTuple):
@@ -316,7 +316,7 @@ class CocoDataset:
         self._remark_others()
 
     def labels(self, tasks: Sequence[str]) -> CategoryLabels | None:
-        """The labels of all categories in the tables of some tasks; None without such a table."""
+        """The labels of all categories in the tables of these tasks; None if there is no table."""
         tables = [table for table in self.tables if table.task in tasks]
         found: dict[Id, Category] = {}
         for number, category in (pair for table in tables for pair in table.categories.items()):
@@ -327,8 +327,8 @@ class CocoDataset:
         contiguous = self._options.categories == "contiguous"
         if ids and not contiguous and not 0 <= ids[0] <= ids[-1] < _MAX_LABEL:
             raise RawDataError(
-                f"the categories {ids[0]} to {ids[-1]} are not from 0 to {_MAX_LABEL - 1}: "
-                "`categories=contiguous` counts from 0"
+                f"labels must be from 0 to {_MAX_LABEL - 1}, but the ids of the categories are "
+                f"from {ids[0]} to {ids[-1]}: `categories=contiguous` counts from 0"
             )
         all_say = all(category.isthing is not None for category in found.values())
         labels: CategoryLabels = {}
@@ -339,7 +339,7 @@ class CocoDataset:
         return labels if tables else None
 
     def _chosen_files(self) -> dict[str, dict[str, AnnotationFile]]:
-        """The file of each task by split. The split train comes first, the others by name."""
+        """For each split, the file of each task. Train comes first, then the others by name."""
         files = self._annotation_files()
         tasks = self._tasks(files)
         names = _split_names(file.word for file in files if not file.split)
@@ -378,7 +378,8 @@ class CocoDataset:
             missing = RawDataError(
                 f"`{safe(self._raw.root, limit=4096)}` holds no annotations: expected JSON in "
                 "`annotations/`",
-                hint="`--raw` takes the folder above that; or set `--option annotations=FILE`",
+                hint="`--raw` takes the folder that contains `annotations/`; or name the JSON file "
+                "with `--option annotations=FILE`",
             )
             raise next(iter(self._unread.values()), missing)
         return files
@@ -399,7 +400,7 @@ class CocoDataset:
         )
 
     def _annotation_file(self, path: str, split: str = "") -> AnnotationFile:
-        """A file with its tasks. Its name states them, or else its annotations show them."""
+        """A file with its tasks. Its name states the task, or else its annotations show them."""
         task, word = task_and_word(path)
         if task:
             return AnnotationFile(path, (task,), word, split)
@@ -429,7 +430,7 @@ class CocoDataset:
         annotated = [task for task in tasks if task != "images"]
         if len(annotated) > 1:
             raise RawDataError(
-                f"the annotation files hold no instances, but {', '.join(annotated)}",
+                f"the annotation files hold {', '.join(annotated)}, but no instances",
                 hint=f"select tasks: --option tasks={','.join(annotated)}, or one of these",
             )
         return annotated or tasks
@@ -477,7 +478,7 @@ class CocoDataset:
                 needless = task not in OBJECT_TASKS or _is_usable(each.bbox, image)
                 each.segmentation = NO_SEGMENTATION if needless else each.segmentation.copy()
         if lost:
-            which = f"a picture that is not listed, such as {lost[0].name} to {lost[0].image_id}"
+            which = f"a picture that is not listed; {lost[0].name} refers to {lost[0].image_id}"
             detail = f"{len(lost)} of the annotations refer to {which}"
             if options.dangling == "fail":
                 raise RawDataError(
@@ -494,9 +495,7 @@ class CocoDataset:
         return Table(path, task, images, categories, annotations, keypoints)
 
     def _folder(self, option: str, split: str, usual: Sequence[str], names: Iterable[str]) -> str:
-        """The folder that an option names for a split, or the first usual folder that has one of
-        the split's first files.
-        """
+        """The folder that an option names, or else the first usual folder with one of `names`."""
         given = dict(map(split_and_path, getattr(self._options, option)))
         folder = given.get(split, given.get(""))
         if folder is not None:
@@ -508,8 +507,8 @@ class CocoDataset:
         if not probed:
             return usual[0]
         raise RawDataError(
-            f"none of the first {len(probed)} {option} of the split `{split}` was found; one is "
-            f"`{safe(probed[0])}`",
+            f"none of the first {len(probed)} {option} of the split `{split}` was found; the first "
+            f"is `{safe(probed[0])}`",
             hint=f"--option {option}=FOLDER names the folder; files behind URLs are not fetched",
         )
 
@@ -533,14 +532,14 @@ class CocoDataset:
                 owner = owners.setdefault(path, image_id)
                 if owner != image_id:
                     path = f"{path}#{image_id}"
-                    detail = f"the picture {image_id} has the file of the picture {owner}"
+                    detail = f"the picture {image_id} has the same file as the picture {owner}"
                     raise SkipImage("SRC114", detail)
                 segments = self._segments(split, image_id, moved)
                 yield Found(split.name, path, image, tables, segments)
             except SkipImage as error:
                 yield Skipped(split.name, path, error.code, error.detail)
         if moved:
-            why = "paths that lead out of the raw folder; the files with the same ends were read"
+            why = "paths lead out of the raw folder; files inside with the same ends were read"
             self.remarks.append(paths_remark(split.name, "SRC116", moved, why))
 
     def _segments(self, split: CocoSplit, image_id: Id, moved: list[str]) -> str:
@@ -561,13 +560,14 @@ class CocoDataset:
 
     def _path(self, folder: str, name: str, moved: list[str]) -> str:
         """The path of the file that annotations call `name`. If `name` leads out of the raw folder,
-        its longest end that exists there is used.
+        it is the longest end of `name` that exists inside the raw folder.
         """
         plain = name.replace("\\", "/")
         path = self._locate(folder, plain) or _below(folder, plain)
         if _leads_out(plain):
             if path not in self.files:
-                detail = f"the path `{safe(name)}` leaves the raw folder, or could on some systems"
+                where = "out of the raw folder, at least on some systems"
+                detail = f"the path `{safe(name)}` leads {where}"
                 raise SkipImage("SRC111", detail)
             moved.append(name)
         self._named.add(path)

@@ -1,10 +1,10 @@
 """The source `coco`: each image, with its annotations in COCO's JSON, becomes one example.
 
-Run lengths (RLE) read a mask of h × w pixels column by column from the top left, as runs of zeros
-and ones in turn, zeros first. Their text form (the MIT-licensed `maskApi.c` of COCO) has a number
-per run: its length or, from the fourth run on, the difference from the run two before. A number has
-base-32 digits, the lowest first. A digit is the character 48 + digit, plus 32 if more digits
-follow; the sign is bit 16 of the last digit.
+Run lengths (RLE) describe a mask of h × w pixels, column by column from the top left: the number of
+zeros, then the number of ones, and so on. Their text form (the MIT-licensed `maskApi.c` of COCO)
+has a number per run. The first three are lengths; each further number is the difference from the
+run two before. A number has base-32 digits, the lowest first. A digit is the character 48 + digit,
+plus 32 if more digits follow. A number is negative if its last digit has the bit 16.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class ItemState(msgspec.Struct, array_like=True):
     segments: str
     """Path of the PNG of its panoptic segments; empty without one."""
     annotations: dict[str, msgspec.Raw]
-    """The list of its annotations by task."""
+    """For each task, the list of its annotations."""
 
 
 _STATE = msgspec.json.Decoder(ItemState)
@@ -280,8 +280,8 @@ def _objects(
 def _panoptic(
     annotations: Sequence[Annotation], png: bytes | None, labels: CategoryLabels, view: ImageView
 ) -> Example:
-    """The features of the panoptic segments of one image, with the PNG that paints them. The
-    segment of a pixel is red + 256 × green + 256² × blue.
+    """The features of the panoptic segments of one image, with the PNG that paints them. The id of
+    a pixel's segment is red + 256 × green + 256² × blue.
     """
     boxes = Boxes(labels, view)
     ids: list[int] = []
@@ -305,7 +305,7 @@ _Polygons = list[list[float]]
 
 
 class _Rle(msgspec.Struct):
-    """Run lengths as annotations have them."""
+    """Run lengths in the form that annotations use."""
 
     size: tuple[int, int]
     counts: str | list[int]
@@ -315,8 +315,8 @@ _SEGMENTATION: msgspec.json.Decoder[_Polygons | _Rle] = msgspec.json.Decoder(_Po
 
 
 class Masks:
-    """The masks of the objects of one image. Its `sizes`, width and height, are the size in the
-    annotations and the size of the stored image; run lengths may have either.
+    """The masks of the objects of one image. `sizes` are pairs of width and height: first the size
+    in the annotations, then the size of the stored image. Run lengths may have either size.
     """
 
     def __init__(self, form: MaskForm, *sizes: tuple[int, int]) -> None:
@@ -344,7 +344,7 @@ class Masks:
                 polygons, problem = self._polygons.usable(found)
                 problem = problem and f"lacks a part: {problem}"
             elif self._form == "polygons":
-                raise BadAnnotation("it is run lengths, which polygons cannot express")
+                raise BadAnnotation("it consists of run lengths, which cannot become polygons")
             else:
                 runs = self._runs(found)
                 height, width = found.size
@@ -392,7 +392,7 @@ class Masks:
         }
 
     def _runs(self, rle: _Rle) -> list[int]:
-        """The run lengths, which must fit the image: C code allocates the size that they state."""
+        """The run lengths, checked against the image: C code allocates the size that they state."""
         height, width = rle.size
         if (width, height) not in self._sizes:
             expected = " or ".join(f"{wide} × {high}" for wide, high in dict.fromkeys(self._sizes))
@@ -428,7 +428,7 @@ def _decoded(segmentation: msgspec.Raw) -> _Polygons | _Rle:
 
 
 def decode_rle(text: bytes) -> list[int]:
-    """The run lengths in the text form `text`."""
+    """Decode run lengths from their text form."""
     counts: list[int] = []
     value = shift = 0
     for byte in text:
@@ -450,7 +450,7 @@ def decode_rle(text: bytes) -> list[int]:
 
 
 def encode_mask(mask: npt.NDArray[np.uint8]) -> bytes:
-    """A PNG of a mask (u8, height × width), one bit a pixel: nonzero becomes white.
+    """A PNG of a mask (u8, height × width), with one bit per pixel: nonzero becomes white.
 
     PNG, third edition: color type 0, bit depth 1, filter 0. The same zlib gives the same bytes.
     """

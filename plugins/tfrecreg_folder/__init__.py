@@ -1,4 +1,4 @@
-"""The bundled source `folder`: any files, by the suffixes of their names."""
+"""The bundled source `folder`: files of any kind. Suffixes decide how they are read."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def tfrecreg_sources() -> Iterator[SourceRecord]:
     """Announce the source `folder`."""
     yield SourceRecord(
         "folder",
-        "files of any kind, sounds and videos with what their headers say",
+        "files of any kind; sounds and videos with features from their headers",
         _load,
         recognizes=[f"{depth}*.{suffix}" for depth in ("", "*/", "*/*/") for suffix in _SUFFIXES],
         examine=_examine,
@@ -38,7 +38,7 @@ def _examine(preview: RawPreview) -> Recognition | None:
     shown = ", ".join(f"{count:,} `.{suffix}`" for suffix, count in kinds.items())
     reason = f"{preview.counted(media, 'sound or video file')} ({shown})"
     if others := len(files) - media:
-        reason += f" and {preview.counted(others, 'other file')}, read as well"
+        reason += f" and {preview.counted(others, 'other file')}, which would be read as well"
     return Recognition("general", reason, preview.aside(files))
 
 

@@ -1,4 +1,4 @@
-"""The items of a folder (files, or files with one stem), their splits, classes and features."""
+"""The items of a folder (files, or groups of files with one stem), their splits and classes."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ class FolderOptions:
     """Take only files with these suffixes, such as `wav,flac`, in any case; a remark counts the
     other files. Default: every file."""
     pair: tuple[str, ...] = ()
-    """Files that differ only by these suffixes form one record: `wav,txt` for `clip.wav` beside
-    `clip.txt`. Only files with these suffixes are taken."""
+    """Files that differ only by these suffixes form one record. For example, `wav,txt` makes one
+    record of `clip.wav` and `clip.txt`. Only files with these suffixes are taken."""
     labels: Literal["none", "folder"] = "none"
     """`folder`: the name of a file's folder is its class."""
     layout: Literal["auto", "split", "flat"] = "auto"
@@ -57,7 +57,7 @@ class FolderOptions:
     def __post_init__(self) -> None:
         if self.pair and (self.suffixes or len({*self.paired}) < max(len(self.pair), 2)):
             raise UsageError(
-                "the option `pair` needs at least two different suffixes, and excludes `suffixes`"
+                "`pair` needs at least two different suffixes, and cannot be used with `suffixes`"
             )
 
     @property
@@ -67,13 +67,13 @@ class FolderOptions:
 
     @property
     def taken(self) -> frozenset[str]:
-        """The suffixes that are taken; empty for all."""
+        """The suffixes of the files that are taken; empty if all files are taken."""
         suffixes = (each.lower().removeprefix(".") for each in self.suffixes)
         return frozenset(self.paired or suffixes)
 
 
 class FilePart(NamedTuple):
-    """How a file of an item becomes features; their names begin with `base`."""
+    """How a file of an item becomes features. The names of the features begin with `base`."""
 
     kind: MediaKind
     base: str
@@ -131,7 +131,7 @@ class Listing:
             some = ", ".join(f".{each}" for each in sorted(options.taken)) or "any suffix"
             raise RawDataError(f"`{raw.root}` holds no file with {some}")
         self.splits = self._split_folders(found)
-        """Split by name of its folder; empty without splits."""
+        """The split of each folder, by the folder's name; empty if no folder is a split."""
         if self.splits:
             # A `README.md` beside `train/*.wav` is not data.
             stray += [each.path for each in found if "/" not in each.path]
@@ -144,8 +144,8 @@ class Listing:
             names = {self._class_of(each.path): each.path for each in self.files}
             if "" in names:
                 raise RawDataError(
-                    f"`{names['']}` is not in the folder of a class, but directly in `{raw.root}` "
-                    "or in the folder of a split"
+                    f"`{names['']}` has no class: it is not in the folder of a class, but directly "
+                    f"in `{raw.root}` or in the folder of a split"
                 )
             self.classes = sorted(names, key=str.encode)
         self._numbers = {name: number for number, name in enumerate(self.classes)}
@@ -184,8 +184,8 @@ class Listing:
         wrong = [each for each in tops if not is_split_name(each)]
         if wrong or not tops:
             raise RawDataError(
-                f"with `layout=split` the name of each folder in `{self._root}` needs letters, "
-                f"digits and `_` alone, unlike {listed(wrong, most=3)}"
+                f"`layout=split` needs folders in `{self._root}` whose names consist of letters, "
+                f"digits and `_`; folders with other names: {listed(wrong, most=3)}"
             )
         return splits
 
@@ -219,7 +219,7 @@ class Listing:
         return Item(split, key, size, msgspec.msgpack.encode(state))
 
     def _place(self, path: str) -> tuple[str, str]:
-        """The split and the key of a file: its path below the folder of the split."""
+        """The split and the key of a file. The key is the path below the folder of the split."""
         top, _, rest = path.partition("/")
         if top in self.splits and rest:
             return self.splits[top], rest
@@ -235,7 +235,7 @@ unpack = msgspec.msgpack.Decoder(FileState).decode
 
 
 def paired_parts(options: FolderOptions) -> list[FilePart]:
-    """The parts that the files of a pair become; empty without `pair`."""
+    """One part for each file of a pair; empty if the option `pair` is not set."""
     kinds = [media_kind(f".{suffix}") for suffix in options.paired]
     parts = []
     for suffix, kind in zip(options.paired, kinds, strict=True):

@@ -100,7 +100,7 @@ class FolderSource(Source):
         return found
 
     def raw_path(self, split: str, key: str) -> str | None:
-        """The file of a record; with `pair` the first of its files."""
+        """The raw file of a record. With `pair`, it is the first file of the pair."""
         folders = {name: folder for folder, name in self._listing.splits.items()}
         path = f"{folders[split]}/{key}" if split in folders else key
         if not self._options.pair:

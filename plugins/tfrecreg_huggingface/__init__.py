@@ -36,8 +36,9 @@ def tfrecreg_sources() -> Iterator[SourceRecord]:
 
 
 def _examine(preview: RawPreview) -> Recognition | None:
-    """Recognize Parquet files whose README or schema has Hugging Face's features, or which are in
-    folders as on the Hub. None for other Parquet files beside folders: columns may name files.
+    """Recognize Parquet files that a README or a schema describes with Hugging Face's features, and
+    files with paths as on the Hub. Return None for other Parquet files beside folders, because
+    their columns may name files in the folders.
     """
     from tfrecreg.api import Recognition
 
@@ -54,7 +55,7 @@ def _examine(preview: RawPreview) -> Recognition | None:
             reason += f" with Hugging Face's features in the schema of `{safe(path, limit=200)}`"
             return Recognition("exact", reason, aside)
     if any("/" in path or _NUMBERED.fullmatch(path) for path in files):
-        reason += ", arranged as on the Hub, without features"
+        reason += ", arranged as on the Hub, but without Hugging Face's features"
         return Recognition("layout", reason, aside)
     if preview.folders():
         return None

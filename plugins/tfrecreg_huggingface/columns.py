@@ -2,9 +2,9 @@
 
 ``docs/sources/tables.md`` has the rules for features.
 
-Columns are split into leaves: a field of a struct is a leaf of its own, and a list has as many
-leaves as its values have. So each leaf is one value, a list of values, or lists of lists, whose
-values are joined.
+Columns are split into leaves. Each field of a struct becomes a leaf, also if the struct is in a
+list. So a leaf is one value, a list of values, or nested lists, whose values are joined to one
+list.
 """
 
 from __future__ import annotations
@@ -49,18 +49,18 @@ _Found = Iterator[tuple[TypePath, HubType]]
 
 
 def hub_types(metadata: Mapping[bytes, bytes], features: Any) -> HubTypes:
-    """The columns with images, sounds, class names or arrays, as the metadata of the schema or else
-    the README's `features` declare them.
+    """The types of images, sounds, class names and arrays, by path. The metadata of the schema
+    declare them, or else the README's `features`.
 
-    These types only add to Arrow's types. The path of a type consists of the names of
-    columns and of the fields of structs; lists add nothing to the path.
+    These types only add to Arrow's types. A path consists of the name of the column and the names
+    of the fields of structs. Lists add nothing to the path.
     """
     text = metadata.get(b"huggingface")
     try:
         found = dict(_of_yaml((), features))
         return found | dict(_of_json((), json.loads(text)["info"]["features"]) if text else ())
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise unusable_readme(f"the features in it or in the files: {error!r}") from None
+        raise unusable_readme(f"cannot read features in it or in the files: {error!r}") from None
 
 
 def _of_json(path: TypePath, node: Any) -> _Found:
@@ -104,7 +104,7 @@ def _leaf(path: TypePath, kind: str, node: Any) -> _Found:
 
 
 def _names(found: Any) -> tuple[str, ...]:
-    """Class names: a list, or a mapping from numbers, which YAML and JSON write as texts."""
+    """Class names from a list, or from a mapping whose keys are their numbers as texts."""
     if isinstance(found, dict):
         numbers = {int(number): name for number, name in found.items()}
         if sorted(numbers) != list(range(len(numbers))):
@@ -118,9 +118,9 @@ SchemaType = Literal["BYTES", "FLOAT", "INT"]
 _TEXT = "natural_language_domain {}"
 _TEXTS = ("string", "large_string", "string_view")
 _BLOBS = ("binary", "large_binary", "binary_view")
-"""Types by name: old versions of pyarrow lack some of them."""
+"""Names of types, because old versions of pyarrow lack some of the types."""
 LIST, FIXED = "[]", "[#]"
-"""Steps into lists: of any length, and of fixed length."""
+"""The step into a list of any length, and the step into a list of fixed length."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,7 @@ class Leaf:
     form: Form
     kind: SchemaType
     name: str
-    """The feature, or the prefix of its features."""
+    """The name of the feature, or the prefix of the names of its features."""
     is_text: bool = False
     row_lengths: bool = False
     """Whether the lengths of inner lists become a feature, because they vary."""
@@ -147,7 +147,7 @@ class Leaf:
 
     @property
     def is_list(self) -> bool:
-        """Whether a row has any number of values."""
+        """Whether a row may have any number of values."""
         return bool({LIST, FIXED} & {*self.steps})
 
     @property
@@ -191,12 +191,12 @@ class _NoFeature(Exception):
 def plan_columns(
     footers: Footers, types: HubTypes, chosen: Sequence[str]
 ) -> tuple[tuple[Leaf, ...], Mapping[str, str]]:
-    """The leaves of all columns, and the columns that are left out, with the reasons."""
+    """The leaves of all columns, and the reason for each column that is left out."""
     names: list[str] = footers.schema.names
     unknown = [name for name in chosen if name not in names]
     if unknown or len({*names}) < len(names):
         wrong = f"there is no column `{safe(unknown[0])}`" if unknown else "two have the same name"
-        raise _unusable(f"{wrong}; there are {listed(names, most=20)}")
+        raise _unusable(f"{wrong}; the columns are {listed(names, most=20)}")
     leaves: list[Leaf] = []
     left_out: dict[str, str] = {}
     for column in footers.schema:
@@ -210,13 +210,13 @@ def plan_columns(
         else:
             leaves += [_with_statistics(leaf, footers) for leaf in found]
     if not leaves:
-        raise _unusable("none can become a feature")
+        raise _unusable("no column has a type that a feature can hold")
     for named in (list(_usual_names(leaves)), leaves):
         made = Counter(feature for leaf in named for feature in leaf.features)
         feature, times = made.most_common(1)[0]
         if times == 1:
             return tuple(named), left_out
-    raise _unusable(f"two make the same feature `{safe(feature)}`")
+    raise _unusable(f"two of them would be the same feature `{safe(feature)}`")
 
 
 def exported_columns(footers: Footers, chosen: Sequence[str]) -> tuple[Leaf, ...]:
@@ -229,7 +229,7 @@ def exported_columns(footers: Footers, chosen: Sequence[str]) -> tuple[Leaf, ...
             except _NoFeature as error:
                 raise _unusable(f"the column `{safe(column.name)}` {error}") from None
     if [leaf.column for leaf in found] != list(chosen):
-        raise _unusable("an export has other columns")
+        raise _unusable("they are not the columns that an export has")
     return tuple(
         replace(leaf, form="value" if leaf.form == "value" else "bytes", row_lengths=False)
         for leaf in found
@@ -264,7 +264,7 @@ def _leaves(
     if form == "array":
         form, ragged = "value", 0  # of one shape, which the metadata state
     if ragged > 1:
-        raise _NoFeature(f"has lists in lists in lists ({kind})")
+        raise _NoFeature(f"has lists nested more than two deep ({kind})")
     name = "/".join(path)
     if form in ("image", "media"):
         if ragged:
@@ -290,7 +290,7 @@ def _with_statistics(leaf: Leaf, footers: Footers) -> Leaf:
 
 
 def _usual_names(leaves: Sequence[Leaf]) -> Iterator[Leaf]:
-    """The leaves, with usual names for the only image and the only class beside it."""
+    """The leaves. The only image gets its usual name, and so does the only class beside it."""
     images = [each for each in leaves if each.form == "image" and not each.is_list]
     classes = [each for each in leaves if each.form == "class" and not each.is_list]
     for each in leaves:
@@ -303,7 +303,7 @@ def _usual_names(leaves: Sequence[Leaf]) -> Iterator[Leaf]:
 
 
 def _value_kind(kind: Any) -> tuple[SchemaType, bool]:
-    """The kind of a feature, and whether it is text."""
+    """The kind of feature that a type becomes, and whether it is text."""
     types = pa.types
     if types.is_dictionary(kind):
         return _value_kind(kind.value_type)
@@ -316,11 +316,11 @@ def _value_kind(kind: Any) -> tuple[SchemaType, bool]:
         return "BYTES", True
     if str(kind) in _BLOBS or types.is_fixed_size_binary(kind):
         return "BYTES", False
-    raise _NoFeature(f"has the type {kind}")
+    raise _NoFeature(f"has the type {kind}, which no feature can hold")
 
 
 def _unusable(why: str) -> RawDataError:
-    return RawDataError(f"the columns cannot become features: {why}; `columns` chooses columns")
+    return RawDataError(f"the columns cannot become features: {why}; `columns` selects columns")
 
 
 class UnusableValue(Exception):
@@ -414,14 +414,14 @@ def _floats(leaf: Leaf, values: Any, rounds: bool) -> Any:
     lost = too_large if rounds or too_large.any() else ~((single == found) | np.isnan(found))
     if lost.any():
         raise RawDataError(
-            f"float32 does not hold {found[lost][0]} of the column `{leaf.column}` exactly",
+            f"float32 cannot hold {found[lost][0]} in the column `{leaf.column}` exactly",
             hint="--option float64=round rounds it unless it is too large; or leave the column out",
         )
     return single
 
 
 def _blobs(leaf: Leaf, values: Any) -> tuple[Example, str]:
-    """Images, sounds, or bytes that `tfrecreg export` wrote: their bytes and their paths."""
+    """The bytes and paths of images, of sounds, or of bytes that `tfrecreg export` wrote."""
     paths: list[str] = []
     if pa.types.is_struct(values.type):
         parts = {values.type.field(at).name: each for at, each in enumerate(values.flatten())}
@@ -429,7 +429,7 @@ def _blobs(leaf: Leaf, values: Any) -> tuple[Example, str]:
         values = parts["bytes"]
         if values.null_count:
             path = next(filter(None, paths), "")
-            where = f"a path, `{safe(path)}`, and " if path else ""
+            where = f"the path `{safe(path)}` but " if path else ""
             raise UnusableValue("SRC112", f"`{safe(leaf.column)}` has {where}no bytes")
     data = _bytes(leaf, values)
     if leaf.form == "bytes":

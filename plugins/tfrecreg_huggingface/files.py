@@ -34,18 +34,18 @@ class HuggingFaceOptions:
     """Options of the source `huggingface`."""
 
     config: str = ""
-    """The configuration (subset) to read, as `README.md` names it, or a folder of Parquet files. By
-    default the only configuration, or the default configuration of the README.
+    """The configuration (subset) to read, as `README.md` names it, or a folder of Parquet files.
+    Default: the only configuration, or the one that the README marks as its default.
     """
     splits: tuple[str, ...] = ()
-    """Splits of the files, each as `SPLIT=PATTERN`: the first pattern that matches a path decides,
-    and other files are left out. By default the README and the names of the files decide.
+    """The splits, each as `SPLIT=PATTERN`. The first pattern that matches a file's path decides;
+    files without a match are left out. Default: the README and the names of the files decide.
     """
     columns: tuple[str, ...] = ()
     """Read only these columns. By default all are read."""
     key: str = ""
-    """The column of texts or integers whose values are the keys of the items. By default a key is
-    the path of the file and the number of the row.
+    """The column of texts or integers whose values are the keys of the items. Default: a key is the
+    path of the file and the number of the row.
     """
     float64: Literal["exact", "round"] = "exact"
     """Handling of 64-bit floats that 32 bits cannot hold exactly: refuse or round them."""
@@ -102,10 +102,10 @@ def _mappings(found: Any) -> list[Mapping[str, Any]]:
 
 
 def unusable_readme(why: str) -> RawDataError:
-    """The error of a README that does not fit the files."""
+    """The error for a README that cannot be used."""
     return RawDataError(
         f"`{README}` cannot be used; correct or remove it: {safe(why, limit=300)}",
-        hint="--option splits=train=PATTERN,test=PATTERN chooses files instead",
+        hint="--option splits=train=PATTERN,test=PATTERN selects the files instead of the README",
     )
 
 
@@ -223,9 +223,9 @@ class Footers:
     schema: Any = None
     """The Arrow schema, which all files share."""
     is_complete: dict[str, bool] = field(default_factory=dict)
-    """Whether a column is known to have no null, by the column's path."""
+    """For the path of each column: whether it surely has no null."""
     is_positive: dict[str, bool] = field(default_factory=dict)
-    """Whether a column is known to have no negative number, by the column's path."""
+    """For the path of each column: whether it surely has no negative number."""
 
     def add(self, group: Any) -> None:
         """Add the statistics of a row group."""
@@ -240,7 +240,7 @@ class Footers:
 
 
 def read_footers(raw: Storage, files: Sequence[DataFile]) -> Footers:
-    """Read the facts in the footers, and store the row groups in the files."""
+    """Read the facts in the footers, and add the row groups to `files`."""
     footers = Footers()
     for each in files:
         with raw.open(each.path) as reader, ParquetReader(reader, each.path) as parquet:
@@ -249,7 +249,7 @@ def read_footers(raw: Storage, files: Sequence[DataFile]) -> Footers:
                 odd = [*{*map(str, footers.schema)} ^ {*map(str, parquet.schema)}]
                 raise RawDataError(
                     f"`{each.path}` has other columns than `{files[0].path}`: "
-                    f"{listed(sorted(odd), most=4)}; `config` chooses the files of a configuration"
+                    f"{listed(sorted(odd), most=4)}; `config` selects the files of a configuration"
                 )
             for group in map(parquet.metadata.row_group, range(parquet.metadata.num_row_groups)):
                 each.groups.append((group.num_rows, group.total_byte_size))

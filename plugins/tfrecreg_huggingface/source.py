@@ -51,7 +51,7 @@ _HEAD = "# The contract of a dataset made by the source `huggingface`. Tighten y
 _OVERHEAD = 64
 """Estimated bytes of an example besides its values."""
 _PLACE = Struct("<IQ")
-"""The state of an item: the numbers of its file and of its row there."""
+"""The state of an item: the number of its file, and the number of its row in this file."""
 
 
 class _Exported(msgspec.Struct):
@@ -79,7 +79,7 @@ class _Listing:
         footers = read_footers(raw, self.found.files)
         metadata, names = footers.schema.metadata or {}, footers.schema.names
         self.left_out: Mapping[str, str] = {}
-        """The columns that are left out, with the reasons."""
+        """The reason for each column that is left out."""
         is_exported = options.restore and b"tfrecreg" in metadata and {_KEY, _REST} <= {*names}
         if is_exported:
             labels, self.schema = _exported(raw, metadata[b"tfrecreg"])
@@ -159,10 +159,10 @@ class HuggingFaceSource(Source):
             for at, (size, given) in enumerate(zip(sizes, self._keys(file), strict=False)):
                 key = f"{stem}/{at:08}" if given is None else str(given)
                 if given is None and self._options.key and not self._known.is_exported:
-                    detail = f"`{safe(self._options.key)}` has no value"
+                    detail = f"the column of keys `{safe(self._options.key)}` has no value"
                     yield Skipped(file.split, key, "SRC114", detail)
                 elif given is not None and key in seen[file.split]:
-                    detail = f"another row has this key already; this is row {at}"
+                    detail = f"row {at} has the same key as an earlier row"
                     yield Skipped(file.split, f"{key}#{file.path}#{at}", "SRC114", detail)
                 else:
                     if given is not None:
@@ -177,7 +177,7 @@ class HuggingFaceSource(Source):
         for name, count in said.items() if not self._options.splits else ():
             rows = found[normal[name]]
             if rows != count:
-                detail = f"README.md says {count:,} rows for `{safe(name)}`, but it has {rows:,}"
+                detail = f"`{safe(name)}` has {rows:,} rows, but README.md says {count:,}"
                 yield Remark(normal[name] if rows else min(found), name, "SRC120", detail)
 
     def _keys(self, file: DataFile) -> Iterator[Any]:
@@ -190,8 +190,8 @@ class HuggingFaceSource(Source):
             types = {each.name: str(each.type) for each in parquet.schema}
             if "<" in types.get(column, "<") or not re.search("string|int", types[column]):
                 raise RawDataError(
-                    f"`{file.path}` has no column of keys `{column}` with texts or integers; the "
-                    f"columns are {listed(types, most=20)}"
+                    f"`{file.path}` has no column `{column}` of texts or integers for the keys; "
+                    f"its columns are {listed(types, most=20)}"
                 )
             for group, (rows, _) in enumerate(file.groups):
                 for batch in parquet.batches(group, [column]) if rows else ():
@@ -247,6 +247,6 @@ def _exported(raw: Storage, metadata: bytes) -> tuple[Mapping[str, Sequence[str]
         raise RawDataError(
             f"the files were exported by tfrecreg, but their metadata or `{_SCHEMA}` beside them "
             f"cannot be read: {error}",
-            hint="--option restore=no reads the rows like those of other files",
+            hint="--option restore=no reads them like other Parquet files",
         ) from None
     return {name: each for name, each in labels.items() if each}, schema

@@ -1,10 +1,10 @@
 """The bundled source `imagefolder`: images in folders that are named after their classes.
 
-It is a plugin like any other: it is announced through the entry-point group `tfrecreg` and imports
-nothing of the project but `tfrecreg.api`.
+It is a plugin like any other: the entry-point group `tfrecreg` announces it, and the only module of
+the project that it imports is `tfrecreg.api`.
 
 - `listing`: options; the items of class folders, with or without folders of splits above them
-- `label_file`: the items of a flat folder, by a label file or by the names of files
+- `label_file`: the items of a flat folder, labelled by a label file or by the names of files
 - `source`: :class:`~tfrecreg_imagefolder.source.ImageFolderSource`, which makes the examples
 
 The schema is `imagefolder.pbtxt` (in the repository it is in `schemas/`).
@@ -31,7 +31,7 @@ _NO_CLASSES = frozenset(
         *("pictures", "raw", "segmentationclass", "segmentationobject"),
     }
 )
-"""Folders of other layouts, in lower case: the images in such a folder share no class."""
+"""Names of folders of other layouts, in lower case. Images in such a folder share no class."""
 _LOOKED_INTO = 40
 """Number of class folders that are searched for an image."""
 
@@ -57,8 +57,8 @@ def tfrecreg_sources() -> Iterator[SourceRecord]:
 
 
 def _examine(preview: RawPreview) -> Recognition | None:
-    """Recognize class folders, with or without folders of splits above them. None without class
-    folders, or if half of the files in them are not images.
+    """Recognize class folders, with or without folders of splits above them. Return None if there
+    are no class folders, or if at least half of the files in them are not images.
     """
     from tfrecreg.api import Recognition
     from tfrecreg_imagefolder.listing import IMAGE_SUFFIXES, is_usual_split

@@ -2,11 +2,11 @@
 
 Three forms of label files are read, distinguished by the first line that is not empty:
 
-- a table with commas, tabs or semicolons: a file and its label, with a header if its first line
-  names the columns (``file,label``; also ``split`` for splits)
+- a table of files and labels, with commas, tabs or semicolons. Its first line may name the columns:
+  ``file,label``, or ``file,label,split``
 - lines with a file, white space and a label
-- lines with a label alone: the first label is for the first file in the order of file names, and so
-  on, as in ImageNet's list of validation synsets (``n01751748``)
+- lines with a label alone, as in ImageNet's list of validation synsets (``n01751748``). The first
+  label belongs to the first file in the order of file names, and so on
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _LABELS = frozenset(
 _SPLITS = frozenset({"set", "split", "subset"})
 
 Files = Mapping[str, tuple[int, SkipImage | None]]
-"""Size of each file, and why it cannot be opened."""
+"""The size of each file, and the reason if it cannot be opened."""
 
 
 class LabelRow(NamedTuple):
@@ -73,12 +73,12 @@ class LabelRow(NamedTuple):
     split: str = ""
     """Empty if the column does not exist."""
     problem: SkipImage | None = None
-    """Why there is no such image."""
+    """The reason if there is no such image."""
 
 
 def list_flat_folder(raw: Storage, options: ImageFolderOptions) -> Listing:
-    """Items of a folder whose images get their classes from a label file, which names the images or
-    labels them in order, or from their own names.
+    """The items of a folder without class folders. A label file names the images with their classes
+    or lists the classes in the order of the images, or the images' own names contain the classes.
 
     Files without a label are left out as stray. Images for which `class_pattern` finds no class are
     skipped.
@@ -128,7 +128,7 @@ def list_flat_folder(raw: Storage, options: ImageFolderOptions) -> Listing:
 def read_label_file(
     raw: Storage, path: str, options: ImageFolderOptions
 ) -> tuple[bool, list[LabelRow]]:
-    """Whether the lines of a label file name files, and these lines."""
+    """Whether the lines of a label file name files, and the lines themselves."""
     text = _read_text(raw, path, options)
     every = enumerate(text.replace("\r\n", "\n").split("\n"), start=1)
     lines = [(number, line) for number, line in every if line.strip()]
@@ -142,7 +142,7 @@ def read_label_file(
         if not has_files and len(words) > 1:
             raise RawDataError(
                 f"line {number} of the label file `{safe(path)}` has several words, but the "
-                "first line has a label alone"
+                "first line has only a label"
             )
         try:
             cells = next(csv.reader([line], delimiter=delimiter)) if delimiter else words
@@ -196,8 +196,8 @@ def _named_columns(cells: Sequence[str]) -> tuple[int, int, int | None] | None:
 def _match_lines(
     files: Files, has_files: bool, rows: Sequence[LabelRow], path: str
 ) -> list[LabelRow]:
-    """The lines with the paths of their files: by path, by path without extension, or in the
-    order of the files if no line names a file.
+    """The lines, each with the path of its file. A line may omit the extension of the path. If the
+    lines name no files, they follow the order of the files.
     """
     if not has_files:
         if len(rows) != len(files):
@@ -227,7 +227,7 @@ def _match_lines(
                     f"lines {other} and {row.line} of the label file both name `{wanted}`"
                 )
         elif candidates:
-            problem = f"{line} may mean any of {listed(candidates, most=3)}"
+            problem = f"{line} matches several files: {listed(candidates, most=3)}"
         else:
             problem = f"{line} names this file, but it does not exist"
         reason = SkipImage("SRC112", problem) if problem else None

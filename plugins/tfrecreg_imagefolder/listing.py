@@ -33,7 +33,7 @@ from tfrecreg.api import (
 )
 
 IMAGE_SUFFIXES = (".jpg", ".jpeg", ".jpe", ".png", ".gif", ".bmp", ".webp")
-"""In lower case; a file with another suffix can still be an image."""
+"""Suffixes in lower case. A file with another suffix can still be an image."""
 _RESIZE = re.compile(r"([1-9][0-9]{0,4})(?:x([1-9][0-9]{0,4}))?")
 _REENCODE = re.compile(r"png|jpeg:([1-9][0-9]?|100)")
 _FIXED = 280
@@ -46,7 +46,7 @@ class ImageFolderOptions:
 
     layout: Literal["auto", "class", "split", "flat"] = "auto"
     """`class`: folders of classes. `split`: folders of splits, with folders of classes in each.
-    `flat`: a label file or `class_pattern` names the classes. `auto` finds out which one it is."""
+    `flat`: a label file or `class_pattern` names the classes. `auto` detects the layout."""
     extensions: tuple[str, ...] = ()
     """Take only files with these extensions, such as `jpg,jpeg,png`; a remark counts other files.
     Default: every file is an item. The format of a file is never taken from its name."""
@@ -57,11 +57,11 @@ class ImageFolderOptions:
     """The number of the first class."""
     label_file: str | None = None
     """A file that labels the images: CSV with file and label, lines of file and label, or one label
-    per line in the order of the files' names, as ImageNet's synsets. A path relative to the raw
-    folder, which may lead out of it, or an absolute path."""
+    per line in the order of the files' names, like ImageNet's synsets. The path is absolute, or
+    relative to the raw folder and may lead out of it."""
     class_pattern: str | None = None
-    """A regular expression, searched in the names of files: the text of its first group is the
-    class. `^(n[0-9]+)_` for `n01440764_tench.jpg`."""
+    """A regular expression for the names of files. The text of its first group is the class: for
+    example, `^(n[0-9]+)_` finds the class `n01440764` in `n01440764_tench.jpg`."""
     twins: Literal["refuse", "apart"] = "refuse"
     """Handling of class names that differ only by case or Unicode normal form: refuse the folder,
     or keep them apart as different classes.
@@ -70,8 +70,8 @@ class ImageFolderOptions:
     """`header`: read the header of each image. `decode`: decode each image completely, and skip
     images that do not decode."""
     sha256: bool = True
-    """Whether records have `image/key/sha256`, 64 characters with which `check` finds images that
-    have changed."""
+    """Whether records have the feature `image/key/sha256`. Its 64 characters let `check` find
+    images that have changed."""
     resize: str | None = None
     """Make images smaller: `256` for the shorter side, `320x240` for width and height. Needs
     `reencode`."""
@@ -89,10 +89,10 @@ class ImageFolderOptions:
             "`label_file` and `class_pattern` both name the classes": (
                 self.label_file is not None and self.class_pattern is not None
             ),
-            "`layout=flat` needs `label_file` or `class_pattern`; no other layout takes them": (
+            "only `layout=flat` takes `label_file` or `class_pattern`, and it needs one of them": (
                 is_other_layout
             ),
-            "`resize` expects the shorter side in pixels or WIDTHxHEIGHT: 256, or 320x240": (
+            "`resize` expects the shorter side in pixels or WIDTHxHEIGHT, such as 256 or 320x240": (
                 self.resize is not None and not _RESIZE.fullmatch(self.resize)
             ),
             "`reencode` expects `png`, or `jpeg:1` to `jpeg:100`": (
@@ -184,7 +184,7 @@ class Walk:
         self._left_out.setdefault((split, kind), {})[path] = None
 
     def leave_out_all(self, entry: Entry, split: str) -> None:
-        """Leave out a name that no split reads; if it is a folder, leave out all files below it."""
+        """Leave out a name that is in no split. If it is a folder, leave out all files below it."""
         is_folder = entry.kind == "dir"
         below = list_files(self.raw, entry.path, symlinks=self.symlinks) if is_folder else ()
         files = [each.path for each in below if each.kind == "file"]
@@ -192,7 +192,7 @@ class Walk:
             self.leave_out(split, "stray", path)
 
     def left_out(self) -> Iterator[Remark]:
-        """A remark on the names left out so far, for each split and kind."""
+        """For each split and kind, a remark on the names that were left out so far."""
         for (split, kind), paths in sorted(self._left_out.items()):
             first, times = next(iter(paths)), len(paths)
             names = "name," if times == 1 else "names, the first of them"
@@ -200,8 +200,8 @@ class Walk:
             yield Remark(split, first, "SRC015", detail, times)
 
     def look(self, folder: str, split: str = "") -> Iterator[Entry]:
-        """The names directly in a folder; links are followed if the options allow it. Hidden names
-        are left out, and counted for `split` unless that is empty.
+        """The names directly in a folder. Links are followed if the options allow it. Hidden names
+        are left out. They are counted for `split`, unless `split` is empty.
         """
         for entry in self.raw.list(folder, recursive=False):
             if hidden_part(entry.path):
@@ -214,8 +214,8 @@ class Walk:
                 yield entry
 
     def files(self, folder: str, split: str) -> Iterator[tuple[str, int, SkipImage | None]]:
-        """Path and size of every file below a folder, and why it cannot be opened. Hidden names,
-        and extensions that the option does not name, are left out and counted for `split`.
+        """The path and size of every file below a folder, and the reason if it cannot be opened.
+        Hidden files and files with unwanted extensions are left out and counted for `split`.
         """
         for entry in list_files(self.raw, folder, symlinks=self.symlinks):
             path = entry.path
@@ -231,8 +231,8 @@ class Walk:
 
 
 def find_split_folders(walk: Walk, layout: str) -> dict[str, str]:
-    """The folders that hold class folders, and the split of each: the raw folder itself, whose path
-    is empty, or folders of splits.
+    """The split of each folder that holds class folders. Such a folder is the folder of a split, or
+    the raw folder itself, whose path is empty.
 
     Only names and kinds decide; no file is opened.
     """
@@ -264,8 +264,8 @@ def find_split_folders(walk: Walk, layout: str) -> dict[str, str]:
     bare = [entry for entry in usual if entry.path not in found]
     if bare or not found:
         raise RawDataError(
-            f"no class folders in {_paths(bare or folders)} of `{root}`",
-            hint="--option layout=class, if these are the classes",
+            f"`{root}` has no class folders in {_paths(bare or folders)}",
+            hint="if these folders are the classes, set --option layout=class",
         )
     return refuse_names(found, "split folders")
 
@@ -327,7 +327,7 @@ def sort_classes(names: Iterable[str], options: ImageFolderOptions, what: str) -
         found = sorted(names, key=str.encode)
     except UnicodeEncodeError as error:
         raise RawDataError(
-            f"the class `{safe(str(error.object))}` is not UTF-8, but labels have to be"
+            f"the class `{safe(str(error.object))}` is not UTF-8, but labels must be UTF-8"
         ) from None
     if options.twins == "refuse" and (twins := collision(found)):
         raise RawDataError(f"two {what} {twins}", hint="--option twins=apart keeps them apart")
@@ -335,7 +335,7 @@ def sort_classes(names: Iterable[str], options: ImageFolderOptions, what: str) -
 
 
 def refuse_names(names: Sequence[str], what: str) -> dict[str, str]:
-    """The usual name of each split, by its spelling; names that no split can have are refused."""
+    """Map each name of a split to its usual name. Names that no split can have are refused."""
     for name in names:
         if not is_split_name(name):
             raise RawDataError(

@@ -86,7 +86,7 @@ class ImageFolderSource(Source):
         return str(msgspec.msgpack.decode(item.state, type=ItemClass).name)
 
     def grouped(self, key: str) -> str:
-        """The path below the class folder, in which the option `group` is searched."""
+        """The path below the class folder. The option `group` is searched in this path."""
         return key if self._options.flat else key.partition("/")[2]
 
     def schema(self) -> str:
@@ -106,7 +106,7 @@ class ImageFolderSource(Source):
         return found
 
     def codecs(self) -> Mapping[str, str]:
-        """Pillow, if it selects or converts images."""
+        """Pillow, if the options decode or convert images."""
         if self._conversion is None and self._options.verify == "header":
             return {}
         return {"pillow": version("pillow")}

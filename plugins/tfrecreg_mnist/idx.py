@@ -1,6 +1,7 @@
 """IDX files of u8, plain or in gzip: the facts in their names, and their verified content.
 
-Two zero bytes, a type byte, the number of dimensions, each dimension as u32 big-endian, the data.
+A file consists of two zero bytes, a type byte, a byte with the number of dimensions, each dimension
+as big-endian u32, and the data.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _NAME = re.compile(
 )
 _BLOCK = 1 << 20
 _HELD = 64 << 20
-"""Content of up to this many bytes is held in memory: all of MNIST."""
+"""Content of up to this many bytes is held in memory. All of MNIST is smaller."""
 _MAX_PIXELS = 1 << 26
 """Maximum bytes of one entry, so that a header cannot fill the memory."""
 
@@ -50,7 +51,7 @@ def idx_name(path: str) -> IdxName | None:
 
 
 class IdxFolder:
-    """The IDX files directly in a folder, all of one set, in pairs."""
+    """The IDX files directly in a folder: pairs of images and labels, which form one set."""
 
     def __init__(self, raw: Storage, prefix: str) -> None:
         folder = raw.root
@@ -58,7 +59,7 @@ class IdxFolder:
         # Some publishers unpack each file into a folder of the same name.
         named = {each.path: idx_name(each.path) for each in entries if each.kind != "dir"}
         self.stray = [path for path, name in named.items() if name is None]
-        """Files with other names. Other folders may be anything, such as builds."""
+        """Files with other names. Folders do not count: they may be anything, such as builds."""
         wanted = prefix.rstrip("-_.")
         files = {
             path: name
@@ -83,7 +84,7 @@ class IdxFolder:
         """Files that exist both plain and as ``.gz``, as torchvision leaves them."""
         compressed = {gz for _, gz in self.twins}
         self.pairs: dict[str, tuple[IdxName, IdxName]] = {}
-        """Images and labels by split, train first; the plain file, if a file exists twice."""
+        """For each split, train first, the files of images and labels. Of twins, the plain file."""
         for split in dict.fromkeys(SPLITS.values()):
             roles: dict[str, list[IdxName]] = {role: [] for role in DIMENSIONS}
             for name in files.values():
@@ -124,12 +125,12 @@ class IdxFile:
     def _read(self, stream: BufferedIOBase, dimensions: int) -> None:
         start = stream.read(4 + 4 * dimensions)
         if len(start) < 4 + 4 * dimensions or start[:4] != bytes((0, 0, 0x08, dimensions)):
-            raise ValueError(f"no header of u8 with {dimensions} dimensions")
+            raise ValueError(f"it has no header for u8 data with {dimensions} dimensions")
         self.shape: tuple[int, ...] = unpack(f">{dimensions}I", start[4:])
         self.entry_size, expected = prod(self.shape[1:]), prod(self.shape)
         said = f"its header says {' × '.join(map(str, self.shape))}"
         if 0 in self.shape or self.entry_size > _MAX_PIXELS:
-            raise ValueError(said)
+            raise ValueError(f"{said}, which is empty or too large")
         self.largest = crc = size = 0
         # One byte more shows whether the data end here, and makes gzip check its CRC.
         while block := stream.read(min(_BLOCK, expected - size + 1)):

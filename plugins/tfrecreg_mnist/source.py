@@ -43,8 +43,8 @@ class MnistOptions:
 class MnistSource(Source):
     """Images of a folder of IDX files. An item's key is the image's number in its file.
 
-    Every file that looks like a part of the dataset must be whole and have its partner: a split
-    never vanishes silently.
+    Every file that looks like a part of the dataset must be whole and have its partner, so that no
+    split vanishes silently.
     """
 
     Options: ClassVar[type[Any]] = MnistOptions
@@ -117,7 +117,7 @@ class MnistSource(Source):
         for plain, compressed in folder.twins:
             if IdxFile(self._raw, plain).content != IdxFile(self._raw, compressed).content:
                 raise RawDataError(f"`{plain.path}` and `{compressed.path}` hold different data")
-            detail = f"`{safe(plain.path)}` holds the same data and is read"
+            detail = f"`{safe(plain.path)}` holds the same data and is read instead"
             yield Remark(plain.split, compressed.path, "SRC116", detail)
 
     def _open_all(self) -> Mapping[str, tuple[IdxFile, IdxFile]]:
@@ -144,7 +144,7 @@ class MnistSource(Source):
 
 
 def _encode_png(pixels: bytes, height: int, width: int) -> bytes:
-    """The image as PNG: the same pixels and zlib give the same bytes.
+    """The image as PNG. With the same zlib, the same pixels give the same bytes.
 
     Every scanline has filter 0 (none), which compresses such images better than the other four.
     """

@@ -27,10 +27,10 @@ def tfrecreg_sources() -> Iterator[SourceRecord]:
 
 
 def _examine(preview: RawPreview) -> Recognition | None:
-    """Tables directly in the folder, or tables of metadata beside images, sounds or videos.
+    """Recognize tables directly in the folder, and tables of metadata beside media files.
 
-    Parquet files alone count as a layout: their columns have names and types. If they have Hugging
-    Face's features, the source `huggingface` recognizes them exactly.
+    Parquet files alone count as a layout, because their columns have names and types. If they have
+    Hugging Face's features, the source `huggingface` recognizes them exactly.
     """
     from tfrecreg.api import Recognition, listed
     from tfrecreg_table.tables import is_table, metadata_tables, split_of
@@ -47,7 +47,7 @@ def _examine(preview: RawPreview) -> Recognition | None:
     used = [path for path in found if split_of(path) or len(found) == 1] or found
     reason = f"{preview.counted(len(used), 'table')} ({listed(used, most=3)})"
     if folders := preview.folders():
-        reason += f" beside folders ({listed(folders, most=3)}), whose files columns may name"
+        reason += f" beside folders ({listed(folders, most=3)}); columns may name files in them"
     is_layout = not folders and all(path.lower().endswith(".parquet") for path in found)
     aside = preview.aside([*used, *folders])
     return Recognition("layout" if is_layout else "general", reason, aside)

@@ -1,7 +1,7 @@
 """The columns of tables: types from their values, the resulting features, and their schema.
 
 Values are texts (CSV), or the types of JSON and Parquet: integers, floats, booleans, texts, bytes,
-lists of these. docs/sources/tables.md has the rule for columns to which no option gives a type.
+lists of these. docs/sources/tables.md says how a column gets its type if no option states one.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _MISSING = frozenset(
 """Cells of a column of numbers that mean a missing value to pandas, databases or statistics
 programs, in lower case."""
 _REMEMBERED = 1024
-"""Number of texts of a column whose features are kept: most columns repeat a few."""
+"""The features of this many texts are kept for each column, because most columns repeat texts."""
 
 
 def ticked(value: object) -> str:
@@ -58,7 +58,7 @@ def ticked(value: object) -> str:
 
 
 def int64_of(value: Any) -> int:
-    """An integer without loss: 3.0 counts as one."""
+    """Convert a value to an integer without loss. 3.0 counts as an integer."""
     number = value
     if type(value) is str:
         if len(value) < 19 and value.isdigit() and value.isascii():
@@ -73,7 +73,7 @@ def int64_of(value: Any) -> int:
 
 
 def float_of(value: Any) -> float:
-    """A number that float32 holds, or a fraction that is rounded to the nearest float32."""
+    """Convert a value to a number that float32 holds. Fractions become the nearest float32."""
     number = value
     if type(value) is str and value.isascii() and "_" not in value:
         try:
@@ -87,7 +87,7 @@ def float_of(value: Any) -> float:
     held = float32(number)
     is_lost = held is None or (number and not held)
     if is_lost or (float(number).is_integer() and not comes_back(str(value).strip())):
-        raise RowError(f"float32 does not hold {ticked(value)}", "SRC113")
+        raise RowError(f"float32 cannot hold {ticked(value)}", "SRC113")
     return cast(float, held)
 
 
@@ -103,9 +103,9 @@ def float32(number: float) -> float | None:
 def comes_back(text: str, *, rounds: bool = False) -> bool:
     """Whether the nearest float32 gives back a decimal as it was written.
 
-    Written with the same number of significant digits, both must be equal. For integers, the
-    values must be equal: `16777217` does not come back. `1e11` does, although its nearest float32
-    is 99999997952.
+    The float32, written with as many significant digits as the decimal, must equal the decimal.
+    Integers must equal their float32, so `16777217` does not come back. `1e11` does, although its
+    nearest float32 is 99999997952.
     """
     if len(text) <= 7 and "e" not in text.lower():
         return True  # six digits, or an integer below 1 << 24
@@ -139,7 +139,7 @@ def _bytes_of(value: Any) -> bytes:
 
 
 def _is_missing(kind: str, text: str) -> bool:
-    """Whether a cell of a column of numbers means a missing value; `nan` is a float."""
+    """Whether a cell of a column of numbers means a missing value. For floats, `nan` does not."""
     return text.strip().lower() in _MISSING and (kind == "int64" or text.lower() != "nan")
 
 
@@ -191,7 +191,7 @@ class Column(NamedTuple):
     kind: str
     """One of `tables.COLUMN_KINDS`, except ``skip``."""
     feature: str
-    """The name of its feature; the prefix of the names if the column names files."""
+    """The name of its feature. If the column names files, it is the prefix of several names."""
     mapped: Mapped
     """The entry of the option `columns` that made it."""
     times: Literal["one", "optional", "list"]
@@ -201,7 +201,7 @@ class Column(NamedTuple):
 
     @property
     def features(self) -> list[str]:
-        """The names of its features; only their prefix for a column of files."""
+        """The names of its features. For a column of files, only the prefix of these names."""
         if self.kind != "label":
             return [self.feature]
         # The class names stand beside the class numbers.
@@ -226,7 +226,7 @@ class Column(NamedTuple):
 
 
 def class_names(names: set[str]) -> list[str]:
-    """Names in order of their numbers: by value if all are decimals, else by their bytes."""
+    """Class names in order of their numbers: sorted by value if all are decimals, else by bytes."""
     if all(re.fullmatch(r"-?(0|[1-9][0-9]{0,17})(\.[0-9]{1,20})?", name) for name in names):
         return sorted(names, key=lambda name: (Decimal(name), name))
     return sorted(names, key=lambda name: name.encode("utf-8", "surrogatepass"))
@@ -250,10 +250,10 @@ class Survey:
         self.kept = ""
         """Why a column of numbers is kept as text."""
         self._is_number: bool | None = None
-        """Whether the first text that is not a mark looks like a number; None if there is none."""
+        """Whether the first text that has a value looks like a number; None without such a text."""
         self._has_fractions = False
         self._flaws: dict[str, str] = {}
-        """By type of numbers: the first value that the type cannot hold."""
+        """For each type of numbers, a message about the first value that it cannot hold."""
         self._types: set[type] = set()
 
     def add(self, values: Sequence[Any], places: Sequence[Place]) -> None:
@@ -323,7 +323,7 @@ class Survey:
                 self._add_number(value, values, places)
 
     def _add_number(self, value: Any, values: Sequence[Any], places: Sequence[Place]) -> None:
-        """Keep the first value that a type of numbers cannot hold to its last digit."""
+        """For each type of numbers, remember the first value that it cannot hold exactly."""
         text = value if type(value) is str else repr(value)
         for kind in ("int64", "float"):
             if kind in self._flaws:
@@ -336,10 +336,10 @@ class Survey:
                 )
             if not is_held:
                 line = places[values.index(value)].line
-                self._flaws[kind] = f"line {line}, {kind} does not hold {ticked(value)}"
+                self._flaws[kind] = f"line {line}, {kind} cannot hold {ticked(value)}"
 
     def kind(self) -> str:
-        """The type of a column to which no option gives a type."""
+        """The type of the column if no option states one."""
         number = "float" if self._has_fractions or float in self._types else "int64"
         flaw = self._flaws.get(number, "")
         if self._texts and self._is_number and not flaw:

@@ -67,7 +67,7 @@ from tfrecreg_table.tables import (
 )
 
 _STATE = Struct("<HQIQ")
-"""The state of an item: the number of its table, first byte, length, line."""
+"""The state of an item: the number of its table; first byte, length and line of its row."""
 _MAX_SPLITS = 100
 _TYPED = (*JSON_SUFFIXES, "parquet")
 """Suffixes of tables with typed values."""
@@ -79,7 +79,7 @@ class _Known(NamedTuple):
     files: Sequence[TableFile]
     columns: Sequence[Column]
     key_column: Column | None
-    """The column of files whose values are the keys."""
+    """The column that names files, if its values are the keys."""
 
 
 class _Listing:
@@ -99,14 +99,14 @@ class _Listing:
         )
         found = [each for each in raw.list("") if each.kind != "dir"] if self._naming else []
         self._sizes = {each.path: each.size if each.kind == "file" else None for each in found}
-        """Sizes of the files in the raw folder, if columns name some; None for links."""
+        """Sizes of the files in the raw folder, if any column names files. Links have None."""
         self._is_typed = any(suffix_of(each.path) in _TYPED for each in self._files)
         self._surveys: dict[str, Survey] = {}
         self._states, self._row_sizes = bytearray(), array("Q")
         self._row_splits: list[str] = []
         self._keys: list[str] = []
         self._seen: dict[str, set[str]] = {}
-        """Keys by split, if a column has them."""
+        """The keys of each split, if a column has the keys."""
         self._reported: list[Skipped | Remark] = []
         """Rows without an item, and tables without rows."""
         self.used = {each.path: each.size for each in self._files}
@@ -120,7 +120,7 @@ class _Listing:
         used = (self._key, options.split_column, *(each.name for each in self._mapping))
         surveys = self._surveys.items()
         self.left_out = [name for name, each in surveys if not each.mapped and name not in used]
-        """Columns that are not used, except those that are skipped on purpose."""
+        """Columns that are not used, without the columns that an option skips."""
         naming = [each for each in columns if each.kind in FILE_KINDS]
         has_keys = len(naming) == 1 and naming[0].name == self._key
         self.known = _Known(self._files, columns, naming[0] if has_keys else None)
@@ -148,9 +148,9 @@ class _Listing:
                 yield Remark(split, name, "SRC116", detail)
             if survey.marks:
                 cells = ", ".join(ticked(each) for each in sorted(survey.marks)[:5])
-                detail = f"the column {ticked(name)} has no value in the cells {cells}, first in "
-                times = sum(survey.marks.values())
-                yield Remark(split, name, "SRC115", f"{detail}line {survey.mark_line}", times)
+                first = f"the first is in line {survey.mark_line}"
+                detail = f"the column {ticked(name)} has no value in the cells {cells}; {first}"
+                yield Remark(split, name, "SRC115", detail, sum(survey.marks.values()))
         not_named = sorted(self._sizes.keys() - self.used) if self._names_files else []
         for code, names, detail in (
             ("SRC117", self.left_out, "not in `columns`"),
@@ -186,7 +186,7 @@ class _Listing:
         wanted = dict.fromkeys(each.name for each in self._mapping if each.kind != "skip")
         for name in wanted if rows else ():
             if name not in seen and name != "*":
-                detail = f"`{path}` has no column {ticked(name)}: no value in its rows"
+                detail = f"no row of `{path}` has a value in the column {ticked(name)}"
                 self._reported.append(Remark(file.split, name, "SRC118", detail))
         return rows
 
@@ -219,8 +219,8 @@ class _Listing:
             if self._splits_in_rows and split not in self._splits:
                 if not is_split_name(split) or len(self._splits) == _MAX_SPLITS:
                     raise RawDataError(
-                        f"`{file.path}`, {unit} {line}: {ticked(split)} is not a split: expected "
-                        f"at most {_MAX_SPLITS} names of letters, digits and `_`"
+                        f"`{file.path}`, {unit} {line}: {ticked(split)} cannot be a split: "
+                        f"expected letters, digits and `_`, and at most {_MAX_SPLITS} splits"
                     )
                 self._splits[split] = split
             try:
@@ -232,7 +232,7 @@ class _Listing:
                     key = _name_in(self._key, keys[at], "SRC114")
                     seen = self._seen.setdefault(split, set())
                     if key in seen:
-                        raise RowError(f"another row before it has the key {ticked(key)}", "SRC114")
+                        raise RowError(f"an earlier row has the key {ticked(key)}", "SRC114")
                     seen.add(key)
             except RowError as error:
                 self._skip(file, unit, line, error)
@@ -250,7 +250,8 @@ class _Listing:
         """The size of the file that a value names."""
         path = mapped.path(_name_in(mapped.name, value, "SRC112"), file.folder)
         if unsafe_path(path):
-            raise RowError(f"{ticked(path)} leaves the raw folder, or could elsewhere", "SRC111")
+            why = "leads out of the raw folder, at least on some systems"
+            raise RowError(f"{ticked(path)} {why}", "SRC111")
         size = self.used.get(path, self._sizes.get(path))
         if size is None:  # not listed: missing, or below a link to a folder
             size = file_size(self._raw, path)
@@ -274,12 +275,12 @@ class _Listing:
         for name in given:
             if name not in (None, "", "*", *known):
                 raise UsageError(
-                    f"the options name the column {ticked(name)}, but the tables have "
+                    f"the options name the column {ticked(name)}, but the tables have the columns "
                     f"{listed(known, most=8)}{did_you_mean(str(name), known)}"
                 )
 
     def _columns(self) -> Iterator[Column]:
-        """The columns and their features, which no other column may have."""
+        """The columns with their features. Two columns must not have the same feature."""
         made_by: dict[str, str] = {}
         for name, survey in self._surveys.items():
             for mapped in survey.mapped:
@@ -306,7 +307,7 @@ class _Listing:
         return Column(name, kind, feature, mapped, times, classes)
 
     def _usual_feature(self, name: str, kind: str) -> str:
-        """The feature's name for a column, if the options do not name the feature."""
+        """The name of a column's feature, if the options do not state it."""
         files = self._naming[0] if len(self._naming) == 1 else None
         if files and kind in ("image", "audio", "video"):
             return kind
@@ -317,7 +318,7 @@ class _Listing:
         return "class/label" if name == "label" else name
 
     def _kind(self, mapped: Mapped, name: str) -> str:
-        """The type that the options give to a column; for `file`, the kind of the first file."""
+        """The type that the options state. If it is `file`, the kind of the column's first file."""
         first = str(self._surveys[name].first)
         return media_kind(first) if mapped.kind == "file" else mapped.kind
 
@@ -325,12 +326,12 @@ class _Listing:
 def _name_in(column: str, value: Any, code: str) -> str:
     """The file or the key that a value names."""
     if value is None or isinstance(value, (bytes, list)):
-        raise RowError(f"the column {ticked(column)} has no name: {ticked(value)}", code)
+        raise RowError(f"the column {ticked(column)} names nothing: {ticked(value)}", code)
     return text_of(value)
 
 
 def _top_split(path: str) -> str:
-    """The split of a file below a folder of a split."""
+    """The split that the top folder of a path is named after, or else the default split."""
     top, slash, _ = path.removeprefix("./").partition("/")
     return top if slash and is_split_folder(top) else DEFAULT_SPLIT
 
@@ -396,7 +397,7 @@ class TableSource(Source):
         return found
 
     def raw_path(self, split: str, key: str) -> str | None:
-        """The file that a row names, if the column of files has the keys."""
+        """The file that a row names, if the keys are the values of the column of files."""
         column = self._known.key_column
         if column is None:
             return None
@@ -461,7 +462,7 @@ class TableSource(Source):
 
     @cached_property
     def _makers(self) -> Sequence[tuple[str, str, FeatureMaker]]:
-        """Column, feature and the function that makes it, in the order of the features."""
+        """For each feature, in order: its column, its name and the function that makes it."""
         found: list[tuple[str, str, FeatureMaker]] = []
         for column in self._known.columns:
             if column.kind == "label":

@@ -1,7 +1,7 @@
 """The tables of a raw folder: the options, the files and their splits, and the rows of a file.
 
-The standard library parses CSV and JSON Lines line by line. So each row has a place at which it
-can be read again, integers and texts stay as they are written, and a bad row is reported alone.
+The standard library parses CSV and JSON Lines line by line. So each row can be read again at its
+place, integers and texts stay as they are written, and a bad row does not affect other rows.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ FILE_KINDS = ("file", "image", "audio", "video")
 """Types of columns that name files."""
 COLUMN_KINDS = ("int64", "float", "text", "bytes", "label", *FILE_KINDS, "skip")
 FOUND_SUFFIXES = ("csv", "tsv", "jsonl", "ndjson", "parquet")
-"""Suffixes of tables that are found without being named."""
+"""Suffixes of tables that are found even if no option names them."""
 JSON_SUFFIXES = ("jsonl", "ndjson", "json")
 FILE_NAME = "file_name"
-"""The column of files in Hugging Face's folders of images, sounds or videos."""
+"""The column that names the files in Hugging Face's folders of images, sounds or videos."""
 DEFAULT_SPLIT = "train"
 _USUAL_SPLITS = ("train", "validation", "test")
 _COLUMN = re.compile(
@@ -49,7 +49,7 @@ _LONGEST_CELL = 1 << 24
 
 
 class Mapped(NamedTuple):
-    """The entry of one column in the option `columns`. The column's values decide empty fields."""
+    """An entry of the option `columns`. The column's values decide about fields that are empty."""
 
     name: str
     """``*`` for all columns that are not named."""
@@ -57,7 +57,7 @@ class Mapped(NamedTuple):
     pattern: str = ""
     """The path of a file, with ``{}`` for the value."""
     feature: str = ""
-    """The name of the feature, or the prefix of several."""
+    """The name of the feature, or the prefix of several names."""
 
     def path(self, value: str, folder: str) -> str:
         """The path of the file that a value names, below a folder."""
@@ -69,26 +69,27 @@ class TableOptions:
     """Options of the source `table`."""
 
     file: tuple[str, ...] = ()
-    """The tables, as `train.csv,test.csv`: paths below the raw folder. Default: top-level tables
-    that are named after splits, or the only table."""
+    """The paths of the tables below the raw folder, such as `train.csv,test.csv`. Default:
+    top-level tables that are named after splits, or the only table."""
     columns: tuple[str, ...] = ()
     """The columns to take, as `NAME:TYPE=FEATURE`: `id:int64,breed:label,id:file(images/{}.jpg)`.
     The type is `int64`, `float`, `text`, `bytes`, `label`, `file`, `image`, `audio`, `video` or
-    `skip`; without one the values decide. `*` stands for all other columns. Default: all columns.
+    `skip`. Without a type, the values decide. `*` means all other columns. Default: all columns.
     """
     key: str | None = None
-    """The column of the keys. Default: the column that names files, if it is the only one; else the
-    number of the row."""
+    """The column that has the keys. Default: the only column that names files. Without such a
+    column, keys are numbers of rows."""
     split_column: str | None = None
-    """The column of the splits. Default: each file is a split, by its name."""
+    """The column that has the splits. Default: each file is a split, which its name states."""
     delimiter: str | None = None
     """The character between the cells of a CSV, or `tab`. Default: a tab in files named `.tsv`,
     else the first comma, tab or semicolon in the first line."""
     header: bool = True
     """Whether the first line of a CSV names the columns. Without a header they are `1`, `2`, …"""
     decimals: Literal["exact", "round"] = "exact"
-    """Handling of fractions that float32 cannot hold, in columns without a type. `exact`: text
-    (CSV), or an error (JSON, Parquet). `round`: the nearest float32. Integers are never rounded."""
+    """Handling of fractions that float32 cannot hold, in columns without a type. `exact` keeps them
+    as text (CSV) or fails (JSON, Parquet). `round` takes the nearest float32. Integers are never
+    rounded."""
     missing: tuple[str, ...] = ()
     """Cells of a CSV that mean a missing value, such as `NA,null`; empty cells always do."""
 
@@ -139,7 +140,7 @@ def suffix_of(path: str) -> str:
 
 
 def is_table(name: str) -> bool:
-    """Whether a file at the top of the raw folder is a table without being named."""
+    """Whether a file at the top of the raw folder is a table, even if no option names it."""
     return suffix_of(name) in FOUND_SUFFIXES and not name.startswith(".")
 
 
@@ -156,7 +157,7 @@ def is_split_folder(name: str) -> bool:
 
 
 def file_size(raw: Storage, path: str) -> int | None:
-    """The size of a file, links followed; None without a file."""
+    """The size of a file, after following links. None if there is no file."""
     seen = raw.stat(path, follow="all")
     return None if seen is None or seen.kind != "file" else seen.size
 
@@ -182,10 +183,10 @@ class TableFile(NamedTuple):
 
     path: str
     split: str
-    """By its name; the default split if a column has the splits."""
+    """The split that its name states, or the default split if a column has the splits."""
     size: int
     folder: str
-    """The prefix of the paths of files that its rows name."""
+    """The prefix of the paths that its rows name."""
 
 
 class Tables(NamedTuple):
@@ -199,7 +200,9 @@ class Tables(NamedTuple):
 
 
 def find_tables(raw: Storage, options: TableOptions) -> Tables:
-    """The tables that the options name, or that are named after splits, or the only table."""
+    """The tables that the options name, or else tables of metadata, tables that are named after
+    splits, or all tables.
+    """
     by_name = options.split_column is None
     naming: list[str] = []
     found = taken = list(options.file)
@@ -220,8 +223,8 @@ def find_tables(raw: Storage, options: TableOptions) -> Tables:
         split = split_of(f"{folder[:-1]}." if path in naming else path) if by_name else ""
         if by_name and not split and len(taken) > 1:
             raise RawDataError(
-                f"`{path}`, one of {len(taken)} tables, is not named after a split"
-                f": expected {listed(_USUAL_SPLITS, word='or')} at the beginning",
+                f"`{path}` is one of {len(taken)} tables, so its name has to begin with a split: "
+                f"{listed(_USUAL_SPLITS, word='or')}",
                 hint="--option file=train.csv names the tables; or --option split_column=NAME "
                 "names the column of the splits",
             )
@@ -415,7 +418,7 @@ _DECODER = json.JSONDecoder(object_pairs_hook=no_duplicates, parse_constant=_con
 
 
 class ParquetTable:
-    """A table that keeps its types."""
+    """A Parquet file, whose columns have types."""
 
     unit = "row"
 
@@ -449,7 +452,7 @@ class ParquetTable:
 
 
 def _flatten(value: Mapping[str, Any], above: str, found: dict[str, Any]) -> dict[str, Any]:
-    """Add the values of an object by name, except missing values; inner names follow a `/`."""
+    """Add the values of an object to `found`, except missing ones. Inner names follow a `/`."""
     for name, each in value.items():
         path = above + name
         if isinstance(each, dict):

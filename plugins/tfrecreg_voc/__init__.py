@@ -6,8 +6,7 @@ The page `docs/sources/boxes.md` says what is read.
 - `source`: :class:`~tfrecreg_voc.source.VocSource`: items and the features of objects.
   :class:`tfrecreg.api.ObjectSource` makes examples from these.
 
-Schemas: `voc.pbtxt`, the parts `voc_*.pbtxt`, and `objects.pbtxt`, shared by all object
-sources.
+Schemas: `voc.pbtxt`, the parts `voc_*.pbtxt`, and `objects.pbtxt`, which all object sources use.
 """
 
 from __future__ import annotations
@@ -61,7 +60,7 @@ def _examine(preview: RawPreview) -> Recognition | None:
         reason += f", {preview.counted(len(lists), 'list')} in `ImageSets`"
     if masks:
         found = preview.counted(len(masks), "mask")
-        reason += f"; {found} in PNG, read with --option masks=class,object"
+        reason += f"; {found} in PNG, which --option masks=class,object reads"
     return Recognition("exact", reason, preview.aside([*xmls, *images, *lists]))
 
 

@@ -1,5 +1,5 @@
-"""The raw data of the source `voc`: its options, the content of an XML, and the splits: by the
-lists of `ImageSets`, or by the names of folders.
+"""The raw data of the source `voc`: its options, the content of an XML, and the splits, which come
+from the lists of `ImageSets` or from the names of folders.
 """
 
 from __future__ import annotations
@@ -53,18 +53,19 @@ class VocOptions(ObjectOptions):
     """Options of the source `voc`."""
 
     coordinates: Literal["auto", "pixels", "edges"] = "auto"
-    """The meaning of the numbers of a box: its first and last pixel, counted from 1, as in Pascal
-    VOC; or its edges in pixels, counted from 0, as in many programs. `auto`: pixels if most
-    `source` elements name VOC; otherwise edges if a box begins at 0 or a `source` is named."""
+    """The meaning of the numbers of a box. `pixels`: its first and last pixels, counted from 1, as
+    in Pascal VOC. `edges`: its edges in pixels, counted from 0, as in many programs. `auto`: pixels
+    if at least half of the `source` elements name VOC. Otherwise edges if a box begins at 0 or a
+    `source` is named, and pixels in all other cases."""
     classes: tuple[str, ...] = ()
-    """The classes in order of their numbers. Default: VOC's own if all twenty occur and no others,
-    else all names in the data, sorted by their bytes."""
+    """The classes in order of their numbers. Default: VOC's own order if its twenty classes occur
+    and no others, else all names in the data, sorted by their bytes."""
     image_set: Literal["Main", "Segmentation", "Layout", "Action", "none"] = "Main"
-    """The folder of `ImageSets` that lists the splits; `none` to ignore `ImageSets`."""
+    """The folder of `ImageSets` that lists the splits. `none` ignores `ImageSets`."""
     splits: tuple[str, ...] = ()
     """Read only these splits."""
     masks: tuple[Literal["class", "object"], ...] = ()
-    """The PNGs to write unchanged: from `SegmentationClass`, from `SegmentationObject`."""
+    """PNGs to write unchanged: `class` in `SegmentationClass`, `object` in `SegmentationObject`."""
     unlabeled: Literal["skip", "background"] = "skip"
     """Handling of images without an XML: leave them out, or write them without objects."""
     symlinks: Symlinks = "all"
@@ -143,7 +144,7 @@ def _text(element: ElementTree.Element, path: str) -> str:
 
 
 def _flag(element: ElementTree.Element, path: str) -> int:
-    """1 if a flag is set. LabelImg writes numbers, other programs words."""
+    """1 if a flag is set. LabelImg writes numbers, and other programs write words."""
     return int(_text(element, path).lower() in ("1", "true", "yes"))
 
 
@@ -162,8 +163,8 @@ class VocEntry(NamedTuple):
     image: str
     xml: str
     name: str
-    """Its place according to a list; without lists, the path of its XML, or of the image if there
-    is no XML. It is the key of an entry without an image."""
+    """Its place according to a list. Without lists, it is the path of the XML, or of the image if
+    there is no XML. An entry without an image has this name as its key."""
 
 
 class VocSplit(NamedTuple):
@@ -183,7 +184,7 @@ class VocDataset:
         self._options = options
         self.files = {entry.path: entry for entry in list_files(raw, symlinks=options.symlinks)}
         self._images: dict[str, str] = {}
-        """The image by its path without the suffix: of several, that with the most usual suffix."""
+        """Images by path without suffix. If several share a path, the most usual suffix wins."""
         self._kinds: dict[str, list[str]] = {"image": [], "xml": [], "mask": [], "other": []}
         for path in self.files:
             self._kinds[_kind(path)].append(path)
@@ -214,7 +215,7 @@ class VocDataset:
         return VocAnnotation(self._raw, xml)
 
     def _by_lists(self) -> list[VocSplit]:
-        """The splits by the lists of `ImageSets`; empty without lists."""
+        """The splits according to the lists of `ImageSets`; empty if there are no lists."""
         names: dict[str, list[str]] = {}
         image_set = self._options.image_set
         for path in self._kinds["other"] if image_set != "none" else ():
@@ -264,8 +265,8 @@ class VocDataset:
             yield next((each for each in entries if each.image or each.xml), entries[1])
 
     def _by_folders(self) -> list[VocSplit]:
-        """The splits by names of folders. If no folder has the name of a split, everything is one
-        split; otherwise, files outside of such folders belong to no split.
+        """The splits according to the names of folders. If no folder has the name of a split, there
+        is one split. Otherwise, files outside of such folders belong to no split.
         """
         entries = [VocEntry(self._image_of(xml), xml, xml) for xml in self._kinds["xml"]]
         entries = [*map(self._with_image, entries)]
@@ -284,8 +285,8 @@ class VocDataset:
         names = sorted(filter(None, by_folder))
         if deep and not names:
             raise RawDataError(
-                f"`{deep}` is in a folder of a split, which is too deep in the raw folder: "
-                "`--raw` takes the folder with the folders of splits"
+                f"`{deep}` is in the folder of a split, but this folder is too deep: `--raw` takes "
+                "the folder that contains the folders of all splits"
             )
         normal = normal_splits(names)
         splits = [VocSplit(normal[name], [name], by_folder[name]) for name in names]
@@ -299,7 +300,7 @@ class VocDataset:
         return next(filter(None, paths), "")
 
     def _with_image(self, entry: VocEntry) -> VocEntry:
-        """An entry with the image that its XML names, if no image has the XML's own name."""
+        """Add the image that an entry's XML names, if no image has the name of the XML itself."""
         if entry.image or not entry.xml:
             return entry
         try:
@@ -340,17 +341,17 @@ class VocDataset:
             return
         self.coordinates = "edges"
         if of_voc and of_voc >= others:
-            self.coordinates, self.why = "pixels", f"{of_voc:,} XML name VOC as their source"
+            self.coordinates, self.why = "pixels", f"{of_voc:,} XML files name VOC"
         elif at_zero:
             self.why = f"a box of `{safe(at_zero)}` begins at 0"
         elif others:
-            self.why = f"{others:,} XML name another source than VOC"
+            self.why = f"{others:,} XML files name a source other than VOC"
         else:
             self.coordinates = "pixels"
-            self.why = "no XML names its source, and no box begins at 0"
+            self.why = "no XML file names its source, and no box begins at 0"
 
     def _remark_others(self, splits: Iterable[VocSplit]) -> None:
-        """Count the files that no split has."""
+        """Count the files that are in no split."""
         kinds, masks = self._kinds, self._options.masks
         used = {path for split in splits for entry in split.entries for path in entry[:2]}
         used.update(origin for split in splits for origin in split.origins)
@@ -381,7 +382,7 @@ def _kind(path: str) -> str:
 
 
 def _rank(path: str) -> int:
-    """How usual the suffix of an image is: 0 for the most usual."""
+    """The rank of an image's suffix: the most usual suffix has 0."""
     return VOC_SUFFIXES.index(f".{path.rpartition('.')[2].lower()}")
 
 
@@ -391,7 +392,7 @@ def _joined(folder: str, path: str) -> str:
 
 
 def _image_folders(folder: str) -> Iterator[str]:
-    """Possible places of the image for an XML in a folder, the most likely first."""
+    """The folders that may hold the image of an XML in `folder`, the most likely first."""
     parts = folder.split("/")
     for place in range(len(parts) - 1, -1, -1):
         if parts[place].lower() in _OF_XML:
@@ -403,7 +404,7 @@ def _image_folders(folder: str) -> Iterator[str]:
 
 
 def _lists_of_splits(names: Sequence[str]) -> list[str]:
-    """The lists that define splits, without lists of one class and unions of two other lists."""
+    """The lists that define splits. Lists of one class and the union of two other lists do not."""
     kept = [name for name in names if name.rpartition("_")[2] not in names or "_" not in name]
     has_union = {"train", "val", "trainval"} <= {*kept}
     return [name for name in kept if not (has_union and name == "trainval")]

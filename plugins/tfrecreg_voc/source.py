@@ -1,7 +1,7 @@
 """The source `voc`: each image, with the objects of its XML, becomes one example.
 
 The parent process lists the raw data (`VocDataset`) and makes the items. A worker makes the example
-of an item: `notes_on` reads the XML, the base class the image, and `objects` their features.
+of an item: `notes_on` reads the XML, the base class reads the image, and `objects` makes features.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class VocItemState(NamedTuple):
 
     xml: str
     masks: list[str]
-    """The PNG of each kind of the option `masks`, in its order."""
+    """The PNG for each kind in the option `masks`, in the same order."""
 
 
 _STATE = msgspec.msgpack.Decoder(VocItemState)
@@ -56,7 +56,7 @@ class VocContext(NamedTuple):
 
     labels: Mapping[str, ObjectLabel]
     origin: int
-    """The number of the first pixel: 1 if boxes give their first and last pixel, or 0."""
+    """The number of the first pixel: 1 if boxes state their first and last pixels, else 0."""
 
 
 class VocSource(ObjectSource[VocDataset, VocContext]):
@@ -94,7 +94,7 @@ class VocSource(ObjectSource[VocDataset, VocContext]):
                 key = entry.image or entry.name
                 owner = owners.setdefault(key, entry.name)
                 if owner != entry.name:
-                    detail = f"`{safe(entry.name)}` has the image of `{safe(owner)}`"
+                    detail = f"`{safe(entry.name)}` has the same image as `{safe(owner)}`"
                     yield Skipped(split.name, f"{key}#{entry.name}", "SRC114", detail)
                     continue
                 try:
@@ -150,7 +150,7 @@ class VocSource(ObjectSource[VocDataset, VocContext]):
     def _coordinates(self) -> str:
         found = self.dataset
         other, first = ("edges", 1) if found.coordinates == "pixels" else ("pixels", 0)
-        why = f" ({found.why}; else --option coordinates={other})" if found.why else ""
+        why = f" ({found.why}; if wrong: --option coordinates={other})" if found.why else ""
         return f"{found.coordinates}, counted from {first}{why}"
 
     def schema(self) -> str:

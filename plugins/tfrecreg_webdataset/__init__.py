@@ -1,6 +1,6 @@
 """The bundled source `webdataset`: samples in tar files, as the library WebDataset reads them.
 
-- `tars`: the members of a tar file by its headers
+- `tars`: the members of a tar file, according to its headers
 - `samples`: options; the samples in tar files, and their items; folders of `tfrecreg export`
 - `source`: :class:`~tfrecreg_webdataset.source.WebDatasetSource`
 """
@@ -61,7 +61,7 @@ def _examine(preview: RawPreview) -> Recognition | None:
 
 
 def _names(start: bytes) -> Iterator[str]:
-    """The file names in the beginning of an archive, which is cut at an arbitrary place."""
+    """The file names in the first bytes of an archive. These may end in the middle of a member."""
     import tarfile
 
     with (

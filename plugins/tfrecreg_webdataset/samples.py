@@ -3,8 +3,8 @@
 As in the library WebDataset, neighboring members with the same key form a sample. The key is the
 path up to the first dot of the file's name; the suffix is the rest, in lower case.
 
-In folders that `tfrecreg export --to webdataset` wrote, `tfrecreg.json` names the files with their
-splits and numbers of records, and the JSON of a sample has the key of its record.
+A folder that `tfrecreg export --to webdataset` wrote contains `tfrecreg.json`, which lists the
+files with their splits and numbers of records. The JSON of a sample has the key of its record.
 """
 
 from __future__ import annotations
@@ -54,22 +54,22 @@ class WebDatasetOptions:
     """Options of the source `webdataset`."""
 
     splits: tuple[str, ...] = ()
-    """Splits of the tar files, each as `SPLIT=PATTERN`: the first pattern that matches a path
-    decides, and other tar files are left out. By default the names of the files decide.
+    """The splits, each as `SPLIT=PATTERN`. The first pattern that matches a tar file's path
+    decides; files without a match are left out. Default: the names of the files decide.
     """
     suffixes: tuple[str, ...] = ()
     """Read only members with these suffixes, such as `jpg,cls`. By default all are read."""
     classes: str = ""
     """A file in the raw folder with the names of the classes: one per line, or JSON."""
     json_fields: tuple[str, ...] = ()
-    """Fields of the member `json` that become features, each as `NAME:TYPE` with the type `int`,
-    `float` or `text`, instead of the JSON as a whole.
+    """Fields of the member `json` that become features, each as `NAME:TYPE`. The type is `int`,
+    `float` or `text`. Default: the JSON as a whole is one feature.
     """
     npy: Literal["tensor", "bytes"] = "tensor"
-    """`tensor`: a member `npy` becomes a serialized tensor. `bytes`: its file is unchanged."""
+    """`tensor`: a member `npy` becomes a serialized tensor. `bytes`: its bytes stay unchanged."""
     keys: Literal["sample", "shard"] = "sample"
-    """`sample`: an item has the key of its sample. `shard`: the path of the tar file comes before
-    that key, for samples whose numbers start again in each file.
+    """`sample`: an item has the key of its sample. `shard`: this key follows the path of the tar
+    file. Use `shard` if each tar file numbers its samples from the beginning.
     """
     restore: bool = True
     """Whether to restore the original records of a folder that `tfrecreg export` wrote."""
@@ -109,7 +109,7 @@ class SamplePlace(NamedTuple):
 
 
 def split_name(name: str) -> tuple[str, str]:
-    """The key of a member's sample, and its suffix; both empty for a member without a sample."""
+    """The key of a member's sample, and its suffix; both are empty if it belongs to no sample."""
     folder, slash, file = name.rpartition("/")
     stem, _, suffix = file.partition(".")
     return (folder + slash + stem, suffix.lower()) if stem and suffix else ("", "")
@@ -153,7 +153,7 @@ def _read_exported(raw: Storage) -> Exported | None:
 def _unlike_export(why: str) -> RawDataError:
     return RawDataError(
         f"the folder is not as `tfrecreg export` wrote it: {why}",
-        hint="--option restore=no reads the samples like those of other files",
+        hint="--option restore=no reads the samples like those of any other tar files",
     )
 
 
@@ -201,10 +201,10 @@ class Samples:
             problem: tuple[str, str] | None = None
             for _, suffix, member in group:
                 if isinstance(member, TarDamage):
-                    problem = problem or ("SRC110", f"{member}; what follows is not read")
+                    problem = problem or ("SRC110", f"{member}; the rest of the file is not read")
                 elif member is None:
                     if members and before - members.keys():
-                        problem = problem or ("SRC110", "it is cut after a member of the sample")
+                        problem = problem or ("SRC110", "it ends after a member of the sample")
                 elif member.kind == "refused":
                     problem = problem or ("SRC111", f"`{safe(member.name)}` is {member.detail}")
                 elif not self._options.takes(suffix):
@@ -235,7 +235,7 @@ class Samples:
         self, split: str, key: str, path: str, place: SamplePlace, problem: tuple[str, str] | None
     ) -> None:
         if key in self._keys[split]:
-            problem = problem or ("SRC114", "another sample has this key already")
+            problem = problem or ("SRC114", "another sample already has this key")
             key = f"{key}#{path}"
         self._keys[split].add(key)
         if problem:
@@ -246,8 +246,8 @@ class Samples:
         self.suffixes.update(each.suffix for each in place.members)
         if len(self.suffixes) > _MAX_SUFFIXES:
             raise RawDataError(
-                f"more than {_MAX_SUFFIXES} suffixes, the last in `{key}` of `{path}`: a suffix "
-                "begins at the first dot of a name",
+                f"there are more than {_MAX_SUFFIXES} suffixes, the last in `{key}` of `{path}`; "
+                "a suffix begins at the first dot of a name",
                 hint="--option suffixes=jpg,cls",
             )
         size = sum(each.size for each in place.members) + _OVERHEAD
@@ -255,7 +255,7 @@ class Samples:
 
 
 def _tar_files(raw: Storage) -> tuple[dict[str, int], list[str]]:
-    """The sizes of all tar files; and the files left out, including hidden files and devices."""
+    """The sizes of all tar files, and the tar files to leave out: hidden files and devices."""
     sizes: dict[str, int] = {}
     left_out: list[str] = []
     for entry in sorted(list_files(raw), key=lambda each: os.fsencode(each.path)):
@@ -276,10 +276,10 @@ def _tar_files(raw: Storage) -> tuple[dict[str, int], list[str]]:
 def _keyed(
     walk: TarWalk, path: str, notes: Mapping[str, ImageRemarks]
 ) -> Iterator[tuple[str, str, TarMember | TarDamage | None]]:
-    """The members that belong to samples, each after its key and its suffix.
+    """The members that belong to samples, each with its key and its suffix.
 
-    Damage comes last, with the key of the sample that it cuts, or with an empty key. If the archive
-    only lacks its end blocks, None comes last.
+    If the archive is damaged, the damage comes last. Its key is the key of the sample that it cuts,
+    or is empty. If only the end blocks are missing, None comes last.
     """
     key = ""
     try:

@@ -1,7 +1,7 @@
 """The source `webdataset`: every sample of the tar files becomes one example.
 
-The last part of a member's suffix decides about its features: ``left.jpg`` is an image, with
-features below ``image/left/``.
+The last part of a member's suffix determines its features: ``left.jpg`` is an image, with features
+below ``image/left/``.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class _Context(NamedTuple):
     classes: Sequence[str]
     """The names of the classes; empty if they have none."""
     has_images: bool
-    """Whether any sample has an image, which the label then describes."""
+    """Whether any sample has an image. If so, labels describe the image."""
     is_exported: bool
 
     def image_prefix(self, suffix: str) -> str:
@@ -127,7 +127,7 @@ class _Context(NamedTuple):
         return {suffix: bytes_feature(data)}
 
     def schema(self, suffix: str, *, always: bool) -> str:
-        """The schema of members with a suffix; `always` if every sample has such a member."""
+        """The schema of members with a suffix. `always`: every sample has such a member."""
         form = _last(suffix)
         count: Literal["one", "optional"] = "one" if always else "optional"
         if form in _IMAGES:
@@ -151,7 +151,7 @@ class WebDatasetSource(Source):
     """Samples of tar files. An item's key is the key of the sample.
 
     The headers are read once, in the parent. An item carries the offsets and lengths of its
-    members, and a worker reads nothing else.
+    members, and a worker reads only these members.
     """
 
     Options: ClassVar[type[Any]] = WebDatasetOptions
@@ -243,7 +243,7 @@ class WebDatasetSource(Source):
                 else:
                     made = context.member(suffix, data)
                 if twice := made.keys() & features.keys():
-                    raise ValueError(f"another member makes the feature `{safe(min(twice))}`")
+                    raise ValueError(f"another member has the same feature `{safe(min(twice))}`")
                 features.update(made)
                 if remark:
                     remarks.append(Remark(item.split, item.key, "SRC014", remark))
@@ -255,7 +255,7 @@ class WebDatasetSource(Source):
         return Written(features, remarks) if remarks else features
 
     def _read(self, place: SamplePlace) -> dict[str, bytes]:
-        """The members of a sample by suffix, in one read, because they are neighbors."""
+        """Read the members of a sample, by suffix. They are neighbors, so one read is enough."""
         path = self._context.paths[place.file]
         reader = self._readers.pop(path) if path in self._readers else self._raw.open(path)
         self._readers[path] = reader  # moved to the end, as most recently used
@@ -281,7 +281,7 @@ def _field_name(suffix: str, name: str) -> str:
 
 
 def _read_class_names(raw: Storage, path: str) -> list[str]:
-    """The names in order of their numbers: one per line, or a list in a file `*.json`."""
+    """The class names in order of their numbers: one per line, or a list in a file `*.json`."""
     text = read_text(raw, path, limit=1 << 24)
     names = [line.strip() for line in text.rstrip().split("\n")]
     try:

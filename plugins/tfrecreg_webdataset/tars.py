@@ -1,7 +1,7 @@
-"""Lists the members of a tar file by their headers: no data are read, nothing is unpacked.
+"""Lists the members of a tar file. Only their headers are read, and nothing is unpacked.
 
-`tarfile` parses a header and verifies its checksum. The walk from header to header is our own: a
-`TarFile` keeps every header, reads extended headers of any size, and mistakes damage for the end.
+`tarfile` parses a header and verifies its checksum. The walk from header to header is our own,
+because a `TarFile` keeps every header, reads big extended headers, and mistakes damage for the end.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _WINDOW = 1 << 12
 _MAX_EXTENDED = 1 << 20
 _MAX_NAME = 1 << 12
 _AFTER = 1 << 16
-"""Bytes after the end of an archive that are examined."""
+"""Number of bytes that are examined after the end of an archive."""
 _PAX = (tarfile.XHDTYPE, tarfile.SOLARIS_XHDTYPE)
 _GNU = (tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK)
 _REFUSED = {
@@ -50,7 +50,7 @@ class TarDamage(Exception):
         self.name = name
         """The name of the cut member; empty if it has no header."""
         self.is_other = is_other
-        """Whether the file does not begin with a header, so that it may be of any kind."""
+        """Whether the file does not begin with a header. If so, it may be of any kind."""
 
 
 class TarWalk:
@@ -63,7 +63,7 @@ class TarWalk:
         self.has_end = False
         """Whether the blocks that end an archive were found."""
         self.end_note = ""
-        """Set after the last member: what is unusual about the end of the archive."""
+        """What is unusual about the end of the archive; set after the last member."""
 
     def members(self) -> Iterator[TarMember]:
         """All members."""
@@ -107,13 +107,13 @@ class TarWalk:
                 what = f"it ends at byte {self._reader.size}, inside a header"
             raise TarDamage(what, is_other=not at and bool(block)) from None
         if header.size < 0:
-            raise TarDamage(f"the header at byte {at} has the size {header.size}")
+            raise TarDamage(f"the header at byte {at} has a negative size, {header.size}")
         return header
 
     def _extend(self, extended: dict[str, str], header: tarfile.TarInfo, at: int) -> None:
         """Apply the entries of an extended header to the next member."""
         if header.size > _MAX_EXTENDED:
-            raise TarDamage(f"an extended header at byte {at} has {header.size} bytes")
+            raise TarDamage(f"the extended header at byte {at} is too large: {header.size} bytes")
         data = self._reader.read_at(at, header.size)
         if len(data) < header.size:
             raise TarDamage(f"it ends at byte {self._reader.size}, inside an extended header")
@@ -122,7 +122,7 @@ class TarWalk:
         elif header.type in _PAX:
             extended.update(_pax(data, at))
         elif header.type == tarfile.XGLTYPE and {"path", "size"} & _pax(data, at).keys():
-            raise TarDamage(f"a global header with a name or a size at byte {at}")
+            raise TarDamage(f"the global header at byte {at} sets a name or size for all members")
 
     def _read(self, at: int) -> bytes:
         """The block at `at`."""
@@ -147,7 +147,7 @@ def _pax(data: bytes, at: int) -> dict[str, str]:
         found[_text(key)] = _text(value)
         start = end
     if "size" in found and not (found["size"].isdecimal() and len(found["size"]) < 19):
-        raise TarDamage(f"the extended header at byte {at} has no number as its size")
+        raise TarDamage(f"the extended header at byte {at} has a size that is not a number")
     return found
 
 
@@ -167,7 +167,7 @@ def _member(header: tarfile.TarInfo, extended: dict[str, str], data: int) -> Tar
 
 
 def _why_unsafe(name: str) -> str:
-    """Why a name is not the path of a file inside the archive; empty if it is."""
+    """The reason if a name is not the path of a file inside the archive; else empty."""
     if not name or "\0" in name or len(name) > _MAX_NAME:
         return "a member without a usable name"
     if name.startswith("/") or ".." in name.split("/"):

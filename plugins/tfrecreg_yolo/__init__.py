@@ -6,7 +6,7 @@ The page `docs/sources/boxes.md` says what is read.
 - `source`: :class:`~tfrecreg_yolo.source.YoloSource`: items and the features of objects.
   :class:`tfrecreg.api.ObjectSource` makes examples from these.
 
-Schemas: `yolo.pbtxt`, and the parts `objects*.pbtxt`, shared by all object sources.
+Schemas: `yolo.pbtxt`, and the parts `objects*.pbtxt`, which all object sources use.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _DESCRIPTIONS = ("data.yaml", "data.yml", "dataset.yaml", "dataset.yml", "obj.da
 _LISTS = ("classes.txt", "obj.names", "train.txt", "val.txt", "valid.txt", "test.txt")
 _NUMBERS = re.compile(rb"[-.e0-9\s]+")
 _LOOKED_INTO = 10
-"""Number of label files searched for a row: label files of images without objects are empty."""
+"""Maximum number of label files that are searched for a row. Those without objects are empty."""
 
 
 @hookimpl

@@ -33,7 +33,7 @@ SUFFIXES = (
 )
 YoloTask = Literal["detect", "segment", "pose", "obb"]
 _MAX_BYTES = 1 << 20
-"""Maximum bytes of a file that describes the dataset: the names of ten thousand classes."""
+"""Maximum bytes of a file that describes the dataset. Ten thousand class names need less."""
 _YAML_NAMES = ("data.yaml", "data.yml", "dataset.yaml", "dataset.yml")
 _NAMES_FILES = ("classes.txt", "obj.names")
 _SPLIT_KEYS = ("train", "val", "valid", "validation", "test")
@@ -46,7 +46,7 @@ class YoloOptions(ObjectOptions):
     """Options of the source `yolo`."""
 
     task: Literal["auto", "detect", "segment", "pose", "obb"] = "auto"
-    """The rows of label files: boxes, polygons, boxes with keypoints, or oriented boxes.
+    """What the rows of label files state: boxes, polygons, boxes with keypoints, or oriented boxes.
     `detect` takes the boxes around polygons. `auto` examines all label files, and refuses ambiguous
     rows."""
     data: str = ""
@@ -54,7 +54,7 @@ class YoloOptions(ObjectOptions):
     classes: tuple[str, ...] = ()
     """The names of the classes in order of their numbers, if no file lists them."""
     kpt_shape: tuple[int, ...] = ()
-    """Number of keypoints, and of numbers for each: `17,3`, if `data.yaml` does not have it."""
+    """The number of keypoints and the numbers per keypoint, if `data.yaml` lacks them: `17,3`."""
     splits: tuple[str, ...] = ()
     """Read only these splits."""
     unlabeled: Literal["background", "skip"] = "background"
@@ -117,7 +117,7 @@ class YoloDataset:
         self.file = options.data or self._usual_description()
         """The file that describes the dataset; empty without one."""
         self.names_file = ""
-        """The file that lists the classes, if that is another file."""
+        """The file that lists the classes, if the description does not list them."""
         says = self._description()
         beside = (self.file.rpartition("/")[0], "")
         root, _ = _find(says.path, beside, self._folders) if says.path else (None, False)
@@ -129,7 +129,7 @@ class YoloDataset:
         self.kpt_names = names if self.kpt_shape and len(names) == self.kpt_shape[0] else ()
         """Names of the keypoints; empty if they are unknown or differ between classes."""
         self.names = self._classes(says)
-        """Names of the classes in order of their numbers; an unused number has an empty name."""
+        """Names of the classes in order of their numbers. An unused number has an empty name."""
         self.splits = self._find_splits(says)
         origins = [origin for split in self.splits for origin in split.origins]
         self.lists = [origin for origin in origins if origin in self.files]
@@ -169,7 +169,7 @@ class YoloDataset:
         )
         if len(found) > 1:
             names = listed(found, most=5)
-            raise RawDataError(f"{names} may all describe the dataset: `--option data=` names one")
+            raise RawDataError(f"{names} may describe the dataset: `--option data=` selects one")
         return found[0] if found else ""
 
     def _description(self) -> Description:
@@ -223,7 +223,7 @@ class YoloDataset:
         return lists[0]
 
     def _find_splits(self, says: Description) -> list[YoloSplit]:
-        """The splits by the description, or else by lists in the raw folder, or else by folders."""
+        """The splits. The description decides, or else lists in the raw folder, or else folders."""
         written: dict[str, Sequence[str]] = {}
         for key in _SPLIT_KEYS:
             paths = getattr(says, key)
@@ -243,7 +243,7 @@ class YoloDataset:
         return chosen
 
     def _split_folders(self) -> dict[str, Sequence[str]]:
-        """The folders `train`, `train/images` or `images/train`; without any, the raw folder."""
+        """Folders such as `train`, `train/images` or `images/train`, or else the raw folder."""
         found: dict[str, list[str]] = {}
         deep = ""
         for folder in sorted(self._folders):
@@ -254,8 +254,8 @@ class YoloDataset:
                 deep = deep or folder
         if deep and not found:
             raise RawDataError(
-                f"`{deep}` is the folder of a split, but too deep: `--raw` should name the folder "
-                "that contains the folders of all splits"
+                f"`{deep}` is the folder of a split, but too deep: `--raw` takes the folder that "
+                "contains the folders of all splits"
             )
         return {**found} or {"train": ["."]}
 
@@ -269,7 +269,7 @@ class YoloDataset:
                 raise RawDataError(
                     f"`{self.file}`: `{split.key}` is `{text}`, which is neither a folder with "
                     "images nor a list of images in the raw folder",
-                    hint="correct the path, or name the other splits: --option splits=",
+                    hint="correct the path, or read only the other splits: --option splits=",
                 )
             if moved:
                 read = place or "."
@@ -301,7 +301,7 @@ class YoloDataset:
                 repeated.append(image)
             images[image] = None
         if moved:
-            detail = f"`{safe(moved[0])}` is outside the raw folder; a path with this end was read"
+            detail = f"`{safe(moved[0])}` is outside the raw folder; a path inside was read instead"
             self.remarks.append(Remark(split.name, path, "SRC116", detail, len(moved)))
         if repeated:
             detail = f"`{safe(repeated[0])}` is listed twice, and written once"
@@ -309,8 +309,8 @@ class YoloDataset:
 
 
 def label_paths(image: str) -> Sequence[str]:
-    """The places to look for an image's label file, in order: the image's path with the last folder
-    `images` replaced by `labels`, then beside the image.
+    """The places where an image's label file is looked for, in order. The first place is in the
+    folder `labels` instead of the last `images` in the path, the second is beside the image.
     """
     stem, dot, _ = image.rpartition(".")
     beside = f"{stem if dot else image}.txt"
@@ -319,8 +319,8 @@ def label_paths(image: str) -> Sequence[str]:
 
 
 def _read_yaml(path: str, text: str) -> dict[str, Any]:
-    """The mapping of a YAML file. Its scalars are the texts in the file: a class that
-    is called `no` is not False.
+    """The mapping in a YAML file. Its scalars are the texts in the file, so a class that is called
+    `no` does not become False.
     """
     try:
         import yaml
@@ -337,8 +337,8 @@ def _read_yaml(path: str, text: str) -> dict[str, Any]:
 
 
 def _find(text: str, bases: Sequence[str], known: Collection[str]) -> tuple[str | None, bool]:
-    """The path in `known` that `text` means, or None; and whether only the end of `text` matches,
-    as with paths of another machine.
+    """The path in `known` that `text` means, or None. The second value says whether only the end of
+    `text` matches, as in paths of another machine.
     """
     parts = text.replace("\\", "/").split("/")
     if not (parts[0] == "" or parts[0].endswith(":")):
@@ -355,7 +355,7 @@ def _find(text: str, bases: Sequence[str], known: Collection[str]) -> tuple[str 
 
 
 def _joined(base: str, parts: Sequence[str]) -> str | None:
-    """A path below a folder, `..` resolved; None if it leaves the raw folder."""
+    """A path below a folder, after resolving `..`. None if it leads out of the raw folder."""
     found = base.split("/") if base else []
     for part in parts:
         if part == "..":

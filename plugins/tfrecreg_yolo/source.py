@@ -98,7 +98,7 @@ class YoloSource(ObjectSource[YoloDataset, YoloContext]):
                     unlabeled.append(image)
                 yield Item(split.name, image, size, label.encode())
             if shared:
-                yield paths_remark(split.name, "SRC119", shared, "the label file of another image")
+                yield paths_remark(split.name, "SRC119", shared, "they share a label file")
             if unlabeled:
                 yield paths_remark(split.name, "SRC116", unlabeled, "no label file; no objects")
 
@@ -125,7 +125,7 @@ class YoloSource(ObjectSource[YoloDataset, YoloContext]):
         return object_schema("tfrecreg_yolo", parts, self.options)
 
     def _task(self, dataset: YoloDataset) -> YoloTask:
-        """The task from the options, or from the rows of all label files."""
+        """The task that the options state or that the rows of all label files show."""
         images = [image for split in dataset.splits for image in split.images]
         labels = [label for image in images if (label := dataset.label(image))]
         labels = [label for label in labels if dataset.files[label].kind == "file"]
@@ -190,7 +190,7 @@ class YoloSource(ObjectSource[YoloDataset, YoloContext]):
                 continue
             first = seen.setdefault(line.strip(), number)
             if first != number:
-                view.remarks.add("SRC116", f"{name} is the row {first} again", "repeated")
+                view.remarks.add("SRC116", f"{name} repeats the row {first}", "repeated")
             bbox = left * width, top * height, across * width, down * height
             if not boxes.add(name, category, bbox):
                 continue
@@ -226,8 +226,8 @@ def rows_of(data: bytes) -> Iterator[tuple[int, bytes]]:
 def plain_rows(
     data: bytes, width: int, height: int
 ) -> list[tuple[float, float, float, float, float]] | None:
-    """The class of each row of a label file, and left, top, width and height in pixels. None if a
-    row is not five numbers or may occur twice, so that rows have to be read one by one.
+    """For each row of a label file, the class, and left, top, width and height in pixels. None if a
+    row is not five numbers or may occur twice. Then the rows have to be read one by one.
     """
     rows = []
     try:
@@ -242,8 +242,8 @@ def plain_rows(
 
 
 def _read_row(line: bytes, context: YoloContext) -> tuple[int, Sequence[float], list[float]]:
-    """The class of a row; its box: left, top, width, height; and x and y of each point of its
-    polygon, or x, y and visibility of each keypoint. All are shares of the image's sides.
+    """The class of a row, its box and its points. The box is left, top, width and height. A point
+    of a polygon is x and y; a keypoint is x, y and visibility. All are shares of the image's sides.
     """
     task = context.task
     try:

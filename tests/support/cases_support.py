@@ -21,7 +21,7 @@ _CASES = {
         "size": "^the header says ",
     },
     "SRC111": {"link": "^a symbolic link"},
-    "SRC112": {"missing": "^there is no (file|image of) |^the column .* has no name: "},
+    "SRC112": {"missing": "^there is no (file|image of) |^the column .* names nothing: "},
     "SRC113": {
         "box": "(, which (is not finite|has no area|sticks out)|, outside of the|has no box|"
         ", not 4).*; --option bad_boxes",

@@ -109,7 +109,7 @@ BAD = [
 def test_what_cannot_be_used_is_an_empty_mask_and_said(form: Any, segmentation, says) -> None:
     found, said = added(form, [SQUARE], segmentation, [TRIANGLE])
     if form == "polygons" and says.startswith(("it is for", "expected", "its ")):
-        says = "it is run lengths, which polygons cannot express"
+        says = "it consists of run lengths, which cannot become polygons"
     assert said[0] == said[2] == ""
     assert said[1].startswith("is left empty: ")
     assert says in said[1]

@@ -145,7 +145,7 @@ def test_folders_are_classes_if_the_option_says_so(raw) -> None:
     assert "class/label" not in raw.made().written["train", "yes/a.wav"]
     raw.put("loose.wav", wav())
     assert raw.error("labels=folder").message.startswith(
-        "`loose.wav` is not in the folder of a class, but directly in `"
+        "`loose.wav` has no class: it is not in the folder of a class, but directly in `"
     )
 
 

@@ -375,7 +375,8 @@ def test_a_file_that_is_plain_and_in_gzip_is_read_once(raw: Any) -> None:
     names = ["train-images-idx3-ubyte", "train-labels-idx1-ubyte"]
     remarks = [each for each in raw.source().items() if isinstance(each, Remark)]
     assert [(each.key, each.code, each.detail) for each in remarks] == [
-        (f"{name}.gz", "SRC116", f"`{name}` holds the same data and is read") for name in names
+        (f"{name}.gz", "SRC116", f"`{name}` holds the same data and is read instead")
+        for name in names
     ]
     assert [each.path for each in raw.source().raw_files()] == names
     assert sum(isinstance(each, Item) for each in raw.source().items()) == 5

@@ -112,7 +112,7 @@ def test_a_row_twice_is_written_twice_and_said(raw: Any) -> None:
     assert raw.objects("class/label") == {"class/label": (0, 1, 0, 0)}
     (remark,) = raw.remarks()
     assert (remark.code, remark.times) == ("SRC116", 2)
-    assert remark.detail == "the row 3 of `labels/train/a.txt` is the row 1 again; 2 such"
+    assert remark.detail == "the row 3 of `labels/train/a.txt` repeats the row 1; 2 such"
 
 
 class TestPolygons:
