@@ -222,7 +222,7 @@ class TestANN005:
         (finding,) = checked["findings"]
         assert finding["severity"] == "warning"
         assert finding["message"] == (
-            "`test` has none of 24 of the 30 classes of `image/class/label`"
+            "`test` lacks 24 of the 30 classes of `image/class/label`"
         )
         assert finding["fingerprint"] == "ANN005::test:image/class/label:"
         assert len(finding["locations"]) == 20
@@ -234,7 +234,7 @@ class TestANN005:
         checked = look(tmp_path, splits, label_map=str(tmp_path / "map"))
         (finding,) = checked["findings"]
         assert finding["message"] == (
-            "no split has any of 1 of the 3 classes of `image/class/label`"
+            "all splits lack 1 of the 3 classes of `image/class/label`"
         )
         assert [place["detail"] for place in finding["locations"]] == ["`bird`"]
 

@@ -125,7 +125,7 @@ def test_images_of_several_sizes_make_no_batch_and_the_error_says_how(
         batches(boxes, batch_size=5, decode=True, **arguments)
     message = caught.value.message
     assert f"`image/encoded` has values of {shapes}" in message
-    assert "`image_size=…` and `channels=3` make images alike" in message
+    assert "pass `image_size=…` and `channels=3` to give images one shape" in message
 
 
 @pytest.mark.medium
