@@ -39,7 +39,11 @@ class TestDUP005:
                 "labeled 2, but the same image is labeled 0 in record 0 of "
                 f"{tmp_path}/x-test.tfrecord-00000-of-00001",
             ),
-            (first, 15, f"labeled 2, but the same image is labeled 1 in record 2 of {tmp_path}/{first}"),
+            (
+                first,
+                15,
+                f"labeled 2, but the same image is labeled 1 in record 2 of {tmp_path}/{first}",
+            ),
         ]
         (finding,) = (each for each in checked["findings"] if each["code"] == "DUP005")
         assert (finding["severity"], finding["count"]) == ("warning", 2)

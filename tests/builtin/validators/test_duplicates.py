@@ -292,8 +292,7 @@ class TestOptions:
             ),
             (
                 {"group": "a", "group_key": "b"},
-                "`tfrecreg.toml`: `limits.duplicates` expected one of `group` and `group_key`, "
-                "found both",
+                "`tfrecreg.toml`: `limits.duplicates` cannot have both `group` and `group_key`",
             ),
             (
                 {"group_key": "(a"},

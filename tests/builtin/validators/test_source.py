@@ -153,7 +153,9 @@ class TestSRC017:
         assert (finding["code"], finding["count"]) == ("SRC017", 1)
         (place,) = finding["locations"]
         assert (place["split"], place["key"]) == ("test", "dog/07.png")
-        assert place["detail"] == (f"`TEST/dog/07.png` has {size} bytes, but the record's image has {size}")
+        assert place["detail"] == (
+            f"`TEST/dog/07.png` has {size} bytes, but the record's image has {size}"
+        )
         assert measure(found, "source.compared") == 12
 
 

@@ -305,9 +305,7 @@ def integer_of(name: str, value: Any) -> int:
 def expect_host(host: int, hosts: int) -> None:
     """Refuse a host that is not one of `hosts`."""
     if hosts < 1 or not 0 <= host < hosts:
-        raise UsageError(
-            f"`host` should be from 0 to `hosts` - 1, found host {host} of {hosts}"
-        )
+        raise UsageError(f"`host` should be from 0 to `hosts` - 1, found host {host} of {hosts}")
 
 
 def expect_enough(records: int, hosts: int, name: str) -> None:

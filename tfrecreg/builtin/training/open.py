@@ -282,7 +282,9 @@ def _elements(
     if isinstance(decode, bool):
         chosen = tuple(each for each in images if each in names) if decode else ()
         if decode and not chosen and not pixels:  # pixels stored as numbers already have a shape
-            raise UsageError("no schema says which features are images: name them with `decode=[…]`")
+            raise UsageError(
+                "no schema says which features are images: name them with `decode=[…]`"
+            )
     else:
         chosen = (decode,) if isinstance(decode, str) else tuple(decode)
         if elements.columns is not None:

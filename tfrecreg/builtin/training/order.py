@@ -76,7 +76,7 @@ class Order:
         if seed is None and (weights is not None or blocks is not None):
             raise UsageError("`weights` and `block` need a seed")
         if blocks is not None and weights is not None:
-            raise UsageError("`weights` and `block` cannot be combined")
+            raise UsageError("`weights` and `block` exclude each other")
         self.records = records
         """How many records the whole source has."""
         self.source = source

@@ -64,7 +64,7 @@ class DuplicatesOptions:
 
     def __post_init__(self) -> None:
         if self.group is not None and self.group_key is not None:
-            raise ValueError("`group` and `group_key` cannot be combined")
+            raise ValueError("cannot have both `group` and `group_key`")
         if self.group_key is not None:
             try:
                 re.compile(self.group_key)

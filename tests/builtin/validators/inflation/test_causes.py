@@ -420,7 +420,8 @@ class TestINF007:
         assert finding["severity"] == "warning"
         size = sum(map(len, files))
         said = re.search(
-            r"base64 of JPEG, ([0-9.]+) kB; as bytes they take about ([0-9.]+) kB", finding["message"]
+            r"base64 of JPEG, ([0-9.]+) kB; as bytes they take about ([0-9.]+) kB",
+            finding["message"],
         )
         assert said is not None, finding["message"]
         assert float(said[2]) * 1000 == pytest.approx(size, rel=0.02)

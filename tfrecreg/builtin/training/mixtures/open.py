@@ -143,9 +143,11 @@ def _expect_sense(
     expect_one_of("by", by, ("proportion", "count"))
     expect_one_of("stop", stop, EPOCH_ENDS)
     if weights and temperature is not None:
-        raise UsageError("`temperature` and weights cannot be combined")
+        raise UsageError("`temperature` and weights exclude each other")
     if by == "count" and (not weights or temperature is not None or size is not None):
-        raise UsageError('`by="count"` needs counts of all members, without `temperature` or `size`')
+        raise UsageError(
+            '`by="count"` needs counts of all members, without `temperature` or `size`'
+        )
     if size is not None and size < 1:
         raise UsageError(f"`size` should be 1 or more, found {size}")
 
@@ -164,9 +166,7 @@ def _opened(
         return found
     if keywords or split is not None:
         named = listed([*(["split"] if split is not None else []), *keywords])
-        raise UsageError(
-            f"`{member.name}` is already open, so {named} cannot be given"
-        )
+        raise UsageError(f"`{member.name}` is already open, so {named} cannot be given")
     return member
 
 

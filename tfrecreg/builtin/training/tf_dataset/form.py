@@ -167,9 +167,7 @@ def find_form(schema: Schema, request: FormRequest) -> ElementForm:
     if not chosen and not request.with_key and not request.with_digest:
         raise UsageError(
             "no feature is left to parse",
-            hint=f"available: {listed(specs)}"
-            if specs
-            else "no feature of the schema has a type",
+            hint=f"available: {listed(specs)}" if specs else "no feature of the schema has a type",
         )
     varying = [name for name in chosen if specs[name].form != "fixed"]
     padded = _padded(request, specs, varying)
