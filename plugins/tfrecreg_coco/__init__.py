@@ -6,7 +6,7 @@ The page `docs/sources/boxes.md` says what is read.
 - `source`: :class:`~tfrecreg_coco.source.CocoSource`: items and the features of objects, captions
   and segments. :class:`tfrecreg.api.ObjectSource` makes examples from these.
 
-Schemas: `coco.pbtxt`, the parts `coco_*.pbtxt`, and `objects*.pbtxt`, shared by all object sources.
+Schemas: `coco.pbtxt`, its parts `coco_*.pbtxt`, and `objects*.pbtxt` for all object sources.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ class CocoOptions(ObjectOptions):
     images: tuple[str, ...] = ()
     """The folder of the images, if it is not found. `train:a,validation:b` for each split."""
     segments: tuple[str, ...] = ()
-    """The folder of the panoptic PNGs, if it is not beside the JSON under its name.
+    """The folder of the panoptic PNGs, if it is not beside the JSON with the same name.
     `train:a,validation:b` for each split."""
     splits: tuple[str, ...] = ()
     """Read only these splits."""
@@ -81,7 +81,7 @@ def require_pycocotools() -> Any:
 
 
 NO_SEGMENTATION = msgspec.Raw()
-"""The segmentation of an annotation without one."""
+"""The segmentation of an annotation that has none."""
 Id = int | float
 
 
@@ -136,7 +136,7 @@ class Annotation(msgspec.Struct, gc=False, kw_only=True, omit_defaults=True):
 
     @property
     def name(self) -> str:
-        """The annotation as messages name it."""
+        """What messages call the annotation."""
         return "an annotation" if self.id is None else f"the annotation {self.id}"
 
     def tasks(self) -> tuple[str, ...]:
@@ -194,22 +194,22 @@ class AnnotationFile(NamedTuple):
 
     path: str
     tasks: tuple[str, ...]
-    """The tasks for which it can be read, the main task first."""
+    """The tasks for which it can be read. The main task comes first."""
     word: str
-    """The part of its name that identifies the split, ``train2017``; may be empty."""
+    """The part of its name that identifies the split, such as ``train2017``. It may be empty."""
     split: str = ""
     """Its split, if an option names it."""
 
 
 def split_and_path(value: str) -> tuple[str, str]:
-    """Split and path of an option ``validation:a.json``; the split is empty in ``a.json``."""
+    """Split and path in an option: ``validation:a.json``. In ``a.json``, the split is empty."""
     match = _PREFIXED.fullmatch(value)
     split, path = (match[1], match[2]) if match else ("", value)
     return split, "/".join(part for part in path.split("/") if part not in ("", "."))
 
 
 def task_and_word(path: str) -> tuple[str, str]:
-    """The task of a file by its name, and the word in its name or its folder that identifies the
+    """The task that a file's name states, and the word in the name or folder that identifies the
     split: `instances` and `train2017` for ``annotations/instances_train2017.json``. Both may be
     empty.
     """
@@ -222,9 +222,9 @@ def task_and_word(path: str) -> tuple[str, str]:
 
 
 def _split_names(words: Iterable[str]) -> dict[str, str]:
-    """Name of the split by word: ``train2017`` is `train`, ``val2017`` is `validation`.
+    """The split that each word means: ``train2017`` is `train`, ``val2017`` is `validation`.
 
-    Years are left out unless two words differ only in the year. Two splits are never merged.
+    Years are left out, unless two words differ only in the year: two splits are never merged.
     """
     short = {word: re.sub(rf"{_YEAR}\Z", "", word) for word in sorted(set(words))}
     counts = Counter(short.values())
@@ -242,9 +242,9 @@ CategoryLabels = dict[Any, ObjectLabel]
 """Labels by category id, in the order of the ids."""
 Listed = TypeVar("Listed", ImageEntry, Category)
 _MAX_LABEL = 1 << 16
-"""Ids used as labels must be smaller: the label map is a list in the order of the labels."""
+"""Ids that are labels must be smaller, because the label map is a list in order of labels."""
 _PROBED = 20
-"""Number of a split's images to look for in a folder before trying another folder."""
+"""So many of a split's images are looked for in a folder before another folder is tried."""
 _SPELLINGS = {
     "train": ("train", "training"),
     "validation": ("val", "valid", "validation"),
@@ -316,7 +316,7 @@ class CocoDataset:
         self._remark_others()
 
     def labels(self, tasks: Sequence[str]) -> CategoryLabels | None:
-        """The labels of all categories in the tables of some tasks; None without such a table."""
+        """The labels of all categories in the tables of these tasks; None without such tables."""
         tables = [table for table in self.tables if table.task in tasks]
         found: dict[Id, Category] = {}
         for number, category in (pair for table in tables for pair in table.categories.items()):
@@ -327,7 +327,7 @@ class CocoDataset:
         contiguous = self._options.categories == "contiguous"
         if ids and not contiguous and not 0 <= ids[0] <= ids[-1] < _MAX_LABEL:
             raise RawDataError(
-                f"the categories {ids[0]} to {ids[-1]} are not from 0 to {_MAX_LABEL - 1}: "
+                f"the category ids {ids[0]} to {ids[-1]} are not all from 0 to {_MAX_LABEL - 1}: "
                 "`categories=contiguous` counts from 0"
             )
         all_say = all(category.isthing is not None for category in found.values())
@@ -339,7 +339,8 @@ class CocoDataset:
         return labels if tables else None
 
     def _chosen_files(self) -> dict[str, dict[str, AnnotationFile]]:
-        """The file of each task by split. The split train comes first, the others by name."""
+        """For each split, the file of each task. The split train is first, the others are
+        sorted."""
         files = self._annotation_files()
         tasks = self._tasks(files)
         names = _split_names(file.word for file in files if not file.split)
@@ -476,7 +477,7 @@ class CocoDataset:
                 fits = task not in OBJECT_TASKS or _fits(each.bbox, image)
                 each.segmentation = NO_SEGMENTATION if fits else each.segmentation.copy()
         if lost:
-            which = f"a picture that is not listed, such as {lost[0].name} to {lost[0].image_id}"
+            which = f"a picture that is not listed: {lost[0].name} refers to {lost[0].image_id}"
             detail = f"{len(lost)} of the annotations refer to {which}"
             if options.dangling == "fail":
                 raise RawDataError(
@@ -493,8 +494,8 @@ class CocoDataset:
         return Table(path, task, images, categories, annotations, keypoints)
 
     def _folder(self, option: str, split: str, usual: Sequence[str], names: Iterable[str]) -> str:
-        """The folder that an option names for a split, or the first usual folder that has one of
-        the split's first files.
+        """The folder of a split: the one that an option names, or else the first usual folder that
+        holds one of the split's first files.
         """
         given = dict(map(split_and_path, getattr(self._options, option)))
         folder = given.get(split, given.get(""))
@@ -560,7 +561,7 @@ class CocoDataset:
 
     def _path(self, folder: str, name: str, moved: list[str]) -> str:
         """The path of the file that annotations call `name`. If `name` leads out of the raw folder,
-        its longest end that exists there is used.
+        the longest end of it that exists in the raw folder is used.
         """
         plain = name.replace("\\", "/")
         path = self._locate(folder, plain) or _below(folder, plain)
@@ -578,7 +579,7 @@ class CocoDataset:
         return next((path for path in paths if path in self.files), "")
 
     def _remark_others(self) -> None:
-        """Remark on JSON that was not read, and on images that no annotation file names."""
+        """Add remarks on JSON that was not read, and on images that no annotation file names."""
         first = self.splits[0].name
         for path, error in self._unread.items():
             self.remarks.append(Remark(first, path, "SRC015", error.message))
@@ -597,7 +598,7 @@ class CocoDataset:
 
 
 def _file_for(files: Sequence[AnnotationFile], task: str, split: str) -> AnnotationFile | None:
-    """The file of a split that is read for a task."""
+    """Which of a split's files is read for a task."""
     main = [file for file in files if file.tasks[0] == task]
     serving = main or [file for file in files if task in file.tasks]
     if len(serving) > 1:
@@ -610,7 +611,7 @@ def _file_for(files: Sequence[AnnotationFile], task: str, split: str) -> Annotat
 
 
 def _fits(bbox: list[float] | None, image: ImageEntry) -> bool:
-    """Whether a box can be written, so that the box around the segmentation is not needed."""
+    """Whether a box can be written. If so, the box around the segmentation is not needed."""
     if bbox is None or len(bbox) != 4 or not image.width or not image.height:
         return False
     left, top, across, down = bbox
@@ -645,5 +646,5 @@ def _below(folder: str, path: str) -> str:
 
 
 def _leads_out(path: str) -> bool:
-    """Whether a path leads out of the raw folder, as paths of another machine do."""
+    """Whether a path leads out of the raw folder. Paths from another machine often do."""
     return path.startswith("/") or path[1:2] == ":" or ".." in path.split("/")

@@ -186,5 +186,5 @@ def test_a_page_shows_the_difference(cli, digits_registry: Path, monkeypatch) ->
     done = cli("diff", "digits@1.0.0", "digits", "--output", "d.html")
     assert (done.code, done.err) == (
         2,
-        "error: `--output` goes with `--format html`\n",
+        "error: `--output` needs `--format html`\n",
     )

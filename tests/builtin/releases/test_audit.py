@@ -291,7 +291,8 @@ class TestShallow:
         assert (report.status, report.exit_code, report.findings) == ("error", 3, ())
         assert report.errors == (
             "a shallow clone: the commits that added releases are not in it; hint: `git fetch "
-            "--unshallow`; in CI, set `fetch-depth: 0` for actions/checkout or `GIT_DEPTH: 0` for GitLab",
+            "--unshallow`; in CI, set `fetch-depth: 0` for actions/checkout or `GIT_DEPTH: 0` for "
+            "GitLab",
         )
         git(here, "fetch", "--quiet", "--unshallow")
         assert [code for code, _ in said(look(here))] == ["REG002"]

@@ -75,8 +75,7 @@ _DEFAULT = "default"
 def loosened(before: Config, after: Config) -> list[Finding]:
     """A finding for each thing that `after` accepts and `before` does not.
 
-    A changed limit of a validator always counts, because only the validator knows which limit is
-    looser.
+    A changed limit always counts, because only its validator knows which limit is looser.
     """
     tally, where = Tally(), Location(shard=CONFIG_NAME)
     for subject, message in (*_waivers(before, after), *_gates(before, after)):
@@ -307,8 +306,7 @@ class _Base:
         return sorted({path.split("/")[1] for path in self.manifests})
 
     def changes(self, dataset: Dataset, here: Audit) -> Iterator[str]:
-        """Yield lines about an unreleased build, and about releases that the other branch does not
-        have."""
+        """Yield lines about an unreleased build, and about releases that the branch lacks."""
         # Needs NumPy, which other audits do not.
         from tfrecreg.builtin.releases.diff.verdict import changes_of
 
@@ -367,8 +365,7 @@ class _Base:
     def _left_out(
         self, name: str, mine: Mapping[Version, Link], theirs: Mapping[Version, Link]
     ) -> Iterator[Issue]:
-        """New releases of this branch that do not contain the changes of a release on the other
-        branch."""
+        """New releases of this branch that lack the changes of a release on the other branch."""
         shown = safe(self.revision)
         for version in sorted(mine.keys() - theirs.keys()):
             for link, other in forks({**theirs, version: mine[version]}, across=True):
@@ -379,8 +376,7 @@ class _Base:
                     yield left_out_issue(name, link, other, link.version, shown)
 
     def _link(self, path: str) -> Link | None:
-        """The link of a release; None if its manifest is damaged on that branch, whose own check
-        reports it."""
+        """The link of a release; None if it is damaged on that branch, whose check reports it."""
         data = git.read_blob(self.root, self.commit, path)
         if data is None:
             return None

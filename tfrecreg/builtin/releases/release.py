@@ -100,8 +100,8 @@ def release(
         if schema != resolved.schema:
             path = resolved.schema_path
             progress.note(
-                f"`{path}` was edited after the build without a change of meaning: the release "
-                "keeps the old text"
+                f"`{path}` was edited, but its meaning did not change: the release keeps the old "
+                "text"
             )
         asked = request.version if request.version != "auto" else None
         version = parse_version(asked) if asked is not None else None

@@ -111,8 +111,7 @@ def _is_there(tags: list[git.GitTag], wanted: str, commit: str, name: str) -> bo
         if each.name == wanted:
             what = f"at commit {each.commit[:12]}" if each.annotated else "and is not annotated"
             raise ConflictError(
-                f"the tag `{wanted}` exists {what}: expected an annotated tag at commit "
-                f"{commit[:12]}"
+                f"the tag `{wanted}` exists {what}: expected an annotated tag at {commit[:12]}"
             )
         if each.commit == commit and git.is_version(name, each.name):
             raise ConflictError(
@@ -128,8 +127,7 @@ def _push_commands(tags: Iterable[str]) -> tuple[str, ...]:
 
 
 def _commit_of(release: Release, revision: str | None) -> str:
-    """The commit to tag: the given one, or the oldest one that holds the release and its
-    pointer."""
+    """The commit to tag: the given one, or the oldest with the release and its pointer."""
     root, name = release.registry.storage.root, release.dataset.name
     frozen = release.manifest.release
     pointers = tracker().pointers(layout.build_folder(name))
@@ -188,8 +186,7 @@ def _lacks(release: Release, commit: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class YankResult(TagResult):
-    """The result of yanking a release, including the tag that deregisters it in GTO, if there is
-    one."""
+    """The result of yanking a release, with the tag, if any, that deregisters it in GTO."""
 
     yank: Yank
     """The yank of the release, which may have existed before."""

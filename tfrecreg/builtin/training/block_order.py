@@ -27,8 +27,7 @@ from tfrecreg.core.values.typed_values import parse_size
 RecordNumbers = npt.NDArray[np.int64]
 
 _ROUNDS = 16
-"""Rounds of the network. Fewer rounds make some permutations of five or six numbers too
-frequent."""
+"""Rounds of the network. With fewer, some permutations of five or six numbers are too frequent."""
 _PREFIX = "tfrecreg order v1"
 _MAX = 2**62
 _MIX_1, _MIX_2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
@@ -175,8 +174,7 @@ class BlockShuffle:
 
     @cached_property
     def _short(self) -> tuple[int, int]:
-        """The place of the last block in the shuffled row of blocks, and how many records it
-        lacks."""
+        """The place of the last block in the shuffled row, and how many records it lacks."""
         lacking = self._count * self._blocks.records - self._records
         if not lacking:
             return self._count, 0
@@ -280,8 +278,7 @@ class Weights:
 def weights_of(
     weights: str | npt.ArrayLike | None, name: str, selection: Selection, ask: ValuesOf | None
 ) -> Weights | None:
-    """The weights of a source's records, given as an SQL expression, as ``"class"``, or as
-    numbers."""
+    """The weights of a source's records, from an expression, from ``"class"``, or from numbers."""
     if weights is None:
         return None
     if not isinstance(weights, str):

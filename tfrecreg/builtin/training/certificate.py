@@ -1,8 +1,8 @@
 """Proves that an epoch handed out every record exactly once, and finds what is left of an epoch.
 
 A certificate is the multiset of the digests of the consumed records. So their order does not
-matter, and the certificates of several hosts can be merged. It is compared with the digests in the
-indexes. Equal records have equal digests.
+matter, and hosts can merge their certificates. It is compared with the indexes' digests: equal
+records have equal digests.
 """
 
 from __future__ import annotations
@@ -292,8 +292,7 @@ def share(places: int, host: int, hosts: int) -> int:
 
 
 def integer_of(name: str, value: Any) -> int:
-    """Convert an integer of Python or NumPy to an int, which JSON can hold. Refuse anything
-    else."""
+    """Convert an integer of Python or NumPy to an int, for JSON. Refuse anything else."""
     try:
         if not isinstance(value, bool):
             return operator.index(value)

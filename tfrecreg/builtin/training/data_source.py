@@ -60,8 +60,7 @@ from tfrecreg.core.values.text import safe
 
 
 class DataSource(ReadsBatches, Sequence[Any]):
-    """The records of a split, which are read by their numbers. :func:`tfrecreg.data_source` makes
-    one.
+    """The records of a split, to read by their numbers. :func:`tfrecreg.data_source` makes one.
 
     It can be pickled, used after a fork, and shared by threads. Every read verifies checksums.
 
@@ -330,8 +329,8 @@ class DataSource(ReadsBatches, Sequence[Any]):
         """The rest of an epoch, from a result of `Order.state`.
 
         Args:
-            state: the state of one host if all hosts consumed equally many records, else the states
-                of all.
+            state: one host's state if all hosts consumed equally many records, else the states of
+                all.
             host: number of this host.
             hosts: number of hosts that share the rest; it may have changed.
             weights: the numbers that the order was made with. Weights from an expression are
@@ -449,8 +448,7 @@ class DataSource(ReadsBatches, Sequence[Any]):
             ) from error
 
     def _element(self, number: int, payload: bytes, element: Any = None) -> Any:
-        """Build one element. `element` is its value if the record was already parsed with its
-        block."""
+        """Build one element. `element` is its value if it was already parsed with its block."""
         elements = self._elements
         if elements.raw:
             element = payload

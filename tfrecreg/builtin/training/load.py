@@ -122,8 +122,7 @@ def load(
             instead of their encoded bytes. Features that may hold several images, or none, stay
             encoded. The error about an image that does not decode names its record. Plugins decode
             other formats.
-        channels: number of channels of decoded images: 1, 3 or 4; 0 to keep the channels of each
-            image.
+        channels: number of channels of decoded images: 1, 3 or 4; 0 to keep those of each image.
         image_size: height and width of decoded images; with ``fit="short-side"``, the length of
             their shorter side.
         fit: how images get this size: ``"stretch"`` each side, ``"crop"`` to the largest centered
@@ -137,8 +136,8 @@ def load(
         pad_to: make dense tensors of features of varying length by padding them with zeros or empty
             strings: all to one length, each to a length of its own, or with ``"longest"`` to the
             longest of the batch. A record with more values than the given length is an error.
-        as_supervised: whether elements are pairs of image and label. Two names of features make
-            pairs of these.
+        as_supervised: whether elements are pairs of image and label; or the names of two features
+            to pair.
         with_key: whether elements have the key of their record, as ``record/key``.
         with_digest: whether elements have the digest of their record, as ``record/digest``, uint8
             of shape (16,). The certificate of an epoch needs it.
@@ -350,8 +349,7 @@ def _digest_of(
 def _find(
     target: TargetsLike, split: str | None, registry: RegistryLike | None, *, copy: bool
 ) -> SplitTarget:
-    """The shards of the splits. With `copy`, shards of a build behind a URL are copied to local
-    files."""
+    """The shards of the splits. With `copy`, shards of a build behind a URL are copied first."""
     found = find_records(target, split, registry)
     if found.manifest is None or found.storage is None or found.files or not copy:
         return found  # single shards are read where they are

@@ -180,9 +180,8 @@ def data_source(
 
     Returns:
         A sequence of elements. An element is a dictionary from feature name to NumPy value. A
-        required feature of fixed shape is an array of that shape, and a scalar if the shape is
-        ``()``. Any other feature has one dimension, or the schema's shape if only one side of that
-        is unknown.
+        required feature of fixed shape is an array of that shape (``()``: a scalar). Any other
+        feature has one dimension, or the schema's shape if only one side of it is unknown.
 
     Raises:
         UsageError: there is no such dataset, release, file or split, its bytes are not on this
@@ -243,8 +242,7 @@ def data_source(
 
 
 def numbers_of(group: SplitTarget, held: Sequence[int]) -> list[range]:
-    """The records that a target's expression selects. `held` is the number of records of each
-    shard."""
+    """The records that a target's expression selects. `held` has the records of each shard."""
     counts: dict[str, list[int]] = {name: [] for name in group.splits}
     for shard, records in zip(group.shards, held, strict=True):
         counts[shard.split].append(records)
@@ -368,8 +366,7 @@ def _of_files(patterns: list[str], split: str | None) -> SplitTarget:
 
 
 def _only_split(name: str, words: str) -> str:
-    """The split that an expression names for files whose names state no split: only one is
-    possible."""
+    """The only split that an expression may name for files whose names state no split."""
     named = {part.partition("[")[0].strip() for part in words.split("+")}
     if len(named) > 1:
         raise UsageError(
@@ -445,8 +442,7 @@ def _index_path(shard: Shard) -> str:
 
 
 def _identity(group: SplitTarget, shards: ShardRecords) -> str:
-    """The identity of the records and their order, from the manifest or from the records'
-    lengths."""
+    """The identity of the records and their order, from the manifest or the records' lengths."""
     hasher = blake3()
     for at, shard in enumerate(group.shards):
         if shard.entry is not None:

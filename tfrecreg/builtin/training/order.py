@@ -36,8 +36,7 @@ _MOST_HOSTS = 1 << 20
 
 
 class Order:
-    """The numbers of the records that one host reads in an epoch, in the order of reading.
-    Picklable.
+    """The numbers of one host's records in an epoch, in the order of reading. Picklable.
 
     `order[i]` is a number, and `order[i:j]` is an array of shape (j - i,). Made by
     :meth:`tfrecreg.builtin.training.data_source.DataSource.order`.
@@ -215,8 +214,7 @@ class Order:
         """The rest of an epoch, shared among the current number of hosts.
 
         Args:
-            states: the states of all hosts in any order, or of one host if all consumed equally
-                many.
+            states: the states of all hosts, in any order, or of one if all consumed equally many.
             records: how many records the source has.
             source: identity of the source.
             where: the condition that selected the records; None without a condition.

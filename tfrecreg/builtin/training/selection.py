@@ -1,8 +1,7 @@
 """The records of a source as ranges of numbers, and the damaged records that were left out.
 
-The list of damaged records is a temporary file that worker processes share. Each record is one
-line, which a single write appends. A source that is unpickled on another machine starts its own
-list.
+The list of damaged records is a temporary file that worker processes share. One write appends each
+record as a line. A source that is unpickled on another machine starts its own list.
 """
 
 from __future__ import annotations

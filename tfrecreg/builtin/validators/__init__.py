@@ -61,8 +61,7 @@ _MODULES = {
 
 
 def _load(name: str) -> type[Validator]:
-    """The class of a validator, which is named after it: `ClassCountValidator` for
-    ``class_count``."""
+    """The class, which has its validator's name: `ClassCountValidator` for ``class_count``."""
     module = import_module(_MODULES.get(name, f"{__name__}.{name}"))
     found: type[Validator] = getattr(module, f"{name.title().replace('_', '')}Validator")
     return found

@@ -309,8 +309,7 @@ class AnnotationsValidator(Validator):
         return key_from(repr(labels), repr(maps))
 
     def explains(self, own: Sequence[Finding], others: Sequence[Finding]) -> Iterator[Finding]:
-        """Findings about sides of boxes, if the same records have a finding about the whole
-        boxes."""
+        """Findings about sides of boxes in records that have a finding about whole boxes."""
         boxes = [each for each in own if each.code == ANN002.code]
         for other in others:
             if other.code in _SIDES and any(_is_side_of(each, other) for each in boxes):

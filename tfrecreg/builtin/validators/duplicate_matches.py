@@ -251,8 +251,7 @@ class Matches:
         return [(self._names[split], seen) for split, seen in sorted(self._within.items())]
 
     def across(self) -> list[tuple[str, str, MatchCount]]:
-        """Matches between two splits. Locations are in the first split, which is never
-        ``train``."""
+        """Matches between two splits. Locations are in the first one, which is never ``train``."""
         found = [
             (self._names[one], self._names[other], seen)
             for (one, other), seen in self._across.items()
@@ -314,8 +313,7 @@ class Matches:
         self._pair(np.cumsum(new, dtype=np.int64)[starts], split[starts], places[starts])
 
     def _pair(self, group: _Ints, split: _Ints, places: _Ints) -> None:
-        """Count fingerprints that two splits share. Each is located at the first record of each
-        split."""
+        """Count the fingerprints that two splits share. Places are each split's first record."""
         step = 1
         while (near := np.flatnonzero(group[step:] == group[:-step])).size:
             far = near + step

@@ -1,7 +1,6 @@
 """Writes the fingerprints of one shard's records to disk as sorted runs.
 
-A fingerprint is the first 16 bytes of a digest: of a feature, of a record's images, or of a whole
-record.
+A fingerprint is 16 bytes of a digest: of a feature, a record's images or a whole record.
 """
 
 from __future__ import annotations
@@ -51,8 +50,7 @@ class DuplicatesOptions:
     pixels: bool = False
     """Whether to decode images and compare their pixels. Needs the extra `images`."""
     group: _Text | None = None
-    """A feature, each value of which may occur in only one split, such as a patient, video or
-    place."""
+    """A feature whose values may occur in only one split each: patients, videos, places."""
     group_key: _Text | None = None
     """Like `group`, but a regular expression takes the value from record keys: its first group, or
     else the whole match. Requires the indexes of a build.

@@ -61,8 +61,7 @@ class _Size:
 
 @dataclass(slots=True)
 class ImageSizes:
-    """Counts the images of each feature and size, and keeps the places of the first ones.
-    Mergeable, picklable.
+    """Counts images by feature and size, and keeps the first places. Mergeable, picklable.
 
     A size is the number of pixels, rounded to a power of two, so memory is bounded.
     """
@@ -94,8 +93,7 @@ class ImageSizes:
         return found
 
     def findings(self, dataset: str) -> Iterator[Finding]:
-        """Findings about the few images that are over 64 times larger or smaller than the
-        median."""
+        """Findings about the few images that are over 64 times the median, or under 1/64."""
         tally = Tally()
         for feature, found in sorted(self.sizes.items()):
             sizes = sorted(found.items())
@@ -176,8 +174,7 @@ class ImagesVisitor(Visitor):
     def _look_at_table(
         self, batch: RecordBatch, tables: Tables, table: Table, name: str
     ) -> Iterator[int]:
-        """Check the images of records of one layout. Yield the positions of records with
-        findings."""
+        """Check the images of records of one layout. Yield positions that have findings."""
         says = declared_columns(tables, table, name)
         rows = zip(table.positions.tolist(), tables.values(table, name), says, strict=True)
         formats, most = self._part.formats, self._options.max_pixels

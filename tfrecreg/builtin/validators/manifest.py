@@ -1,14 +1,13 @@
 """The `manifest` validator: checks that all files exist, are unchanged, and are the only files.
 
-With a manifest, the files are compared with its digests (blake3). The names of bare files say how
-many there should be: five if they end in `-of-00005`. Bare files are also compared with the
-`dataset_info.json` in their folder.
+With a manifest, the files are compared with its digests (blake3). Bare files are compared with
+their names (`-of-00005` needs five files) and with the `dataset_info.json` in their folder.
 
 SHD008 checks, by the rule that TensorFlow recommends, that training hosts get enough shards.
 
 The rule (https://www.tensorflow.org/tutorials/load_data/tfrecord) is at least ten shards per host,
-of at least 10 MB each. If a split is too small for both, it should have as many shards as ``build
---hosts`` makes. So a build that was made for its number of hosts has no finding.
+of at least 10 MB each. A split that is too small for both should have as many shards as ``build
+--hosts`` makes. So a build made for its hosts has no finding.
 """
 
 from __future__ import annotations

@@ -125,8 +125,7 @@ class SourceValidator(Validator):
 def _locating_source(
     manifest: Manifest, raw: Readable, home: Storage | None
 ) -> tuple[GuardedSource | None, str]:
-    """Open the source that made the dataset on the raw folder. If that fails, None and the
-    reason."""
+    """Open the dataset's source on the raw folder. If that fails, return None and the reason."""
     name = manifest.source.plugin
     if not name or is_adopted(manifest) or is_python_data(manifest):
         return None, "not compared: no source made the records from raw files"
@@ -287,8 +286,7 @@ def _disagree(tally: Tally, split: str, message: str) -> None:
 
 
 def _listed(storage: Readable) -> dict[tuple[str, str], int] | None:
-    """Count the lines of the ledger for each split and code. Return None if a line does not
-    parse."""
+    """Count the ledger's lines for each split and code. Return None if one does not parse."""
     counts: Counter[tuple[str, str]] = Counter()
     try:
         for line in _lines(storage):

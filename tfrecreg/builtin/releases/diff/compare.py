@@ -52,8 +52,7 @@ class Read(NamedTuple):
 
 
 class Payloads:
-    """Reads records by place. Keeps 32 bytes in memory for each record of the shards that it reads
-    from."""
+    """Reads records by place. It keeps 32 bytes for each record of the shards that it reads."""
 
     def __init__(self, side: Side) -> None:
         self._side = side
@@ -118,8 +117,7 @@ class Payloads:
 
 def _let_machine_fail(error: TfrecregError) -> None:
     """Raise the error if the machine caused it, because a retry may succeed. Such an error says
-    nothing about the data, so it must not get into a release, which records the differences
-    forever.
+    nothing about the data, but a release would record it forever.
     """
     machine = isinstance(error, StorageError) and isinstance(error.__cause__, OSError)
     if machine and not isinstance(error, MissingFileError):
@@ -179,8 +177,7 @@ class LabelMaps:
 
 
 def _label(feature: Feature, names: Sequence[str]) -> str:
-    """A single value, with the name of its class. If there are several values, only their
-    number."""
+    """A single value, with the name of its class. For several values, only their number."""
     if feature.count != 1:
         return f"({feature.count} values)"
     (value,) = feature.values

@@ -267,7 +267,7 @@ class Pairs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Matched:
-    """What became of the examples. Pairs are sorted by their place after, and single places by
+    """What became of the examples. Pairs are sorted by the place after, and other places by
     place."""
 
     renamed: Pairs = field(default_factory=Pairs.none)

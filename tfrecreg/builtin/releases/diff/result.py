@@ -215,8 +215,7 @@ class DiffResult:
 
     @property
     def known(self) -> bool:
-        """Whether the indexes of all splits are on this machine. If not, the totals leave out
-        splits."""
+        """Whether the indexes of all splits are here. If not, the totals leave out splits."""
         return all(split.known for split in self.splits)
 
     def records(self, engine: Engine | None = None) -> Iterator[RecordDiff]:
@@ -370,8 +369,7 @@ def _first(pairs: Pairs, most: int | None) -> Pairs:
 
 
 def _keys(side: Side, places: Places) -> list[str]:
-    """The keys of some records. Each index is read once. Keys are empty if their index was
-    removed."""
+    """The keys of some records. Each index is read once. A key is empty if it has no index."""
     keys = [""] * len(places)
     shards = places >> np.uint64(32)
     for shard in np.unique(shards).tolist():

@@ -286,7 +286,7 @@ def _losses(before: Side, after: Side, matched: Matched, tallied: Tallied) -> It
 
 def _changed(after: Side, matched: Matched, tallied: Tallied) -> Iterator[str]:
     for split, count in per_split(matched.renamed_changed.after, after.manifest).items():
-        yield f"{_examples(count)} of the split `{split}` {_was(count)} changed, both key and record"
+        yield f"{_examples(count)} of the split `{split}` {_was(count)} changed: key and record"
     pairs = len(matched.changed)
     if tallied.kept == pairs:
         return
@@ -406,8 +406,7 @@ def classify(
 
 
 def previous_of(found: Resolved) -> Resolved | None:
-    """The previous release. For a released version, this is its parent; otherwise, the newest
-    release."""
+    """The previous release: a release's parent, or the newest release for another build."""
     dataset, links = found.dataset, links_of(found.dataset)
     version = max(links, default=None)
     for each in sorted(links, reverse=True):

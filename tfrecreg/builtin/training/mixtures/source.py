@@ -115,8 +115,7 @@ class Mixture(ReadsBatches):
             at += len(self)
             if at < 0:
                 raise NoSuchRecordError(
-                    f"there is no place {at - len(self)}: an epoch of the mixture has {len(self)} "
-                    "places"
+                    f"there is no place {at - len(self)}: an epoch has {len(self)} places"
                 )
         return self._mixing.one(at)
 

@@ -1,5 +1,4 @@
-"""Makes tensors of a batch of payloads: parses all with one `parse_example`, decodes, resizes,
-pads."""
+"""Makes tensors of a batch of payloads: parses all in one call, decodes, resizes, pads."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
 """Finds the form of a dataset's elements from the schema and the arguments.
 
 If all steps of a list have one shape, it is ragged only along its steps. If the steps differ in
-length, it is ragged twice. The context is parsed as an Example, because
-`tf.io.parse_sequence_example` of TensorFlow 2.16 refuses a context of fixed shape in a batch
-without records.
+length, it is ragged twice. The context is parsed as an Example, because TensorFlow 2.16's
+`tf.io.parse_sequence_example` refuses a context of fixed shape for a batch without records.
 """
 
 from __future__ import annotations
@@ -207,8 +206,7 @@ def _supervised(
         return None
     if request.features is not None or request.with_key or request.with_digest:
         raise UsageError(
-            "`as_supervised` makes pairs of input and label, which cannot hold other features or "
-            "keys"
+            "`as_supervised` makes pairs of input and label, which cannot hold anything else"
         )
     if request.as_supervised is not True:
         pair: Any = request.as_supervised

@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     import tensorflow as tf
 
 _AROUND = 16
-"""This many zeros are added before and behind an image, so even short images have ends to
-compare."""
+"""So many zeros are added around an image that its ends can be read at any length."""
 _WHOLE = ((b"\xff\xd8\xff", b"\xff\xd9"), (b"\x89PNG\r\n\x1a\n", b"IEND\xaeB`\x82"))
 """First and last bytes of a complete JPEG and PNG."""
 

@@ -2,12 +2,10 @@
 
 A later `ignore_errors` would swallow an error of the reader. So a batch with missing records ends
 with a mark: a negative number, which encodes the place, and an empty payload. Selected, remote and
-large records are read by their numbers, because TensorFlow's reader would also read all records
-before them.
+large records are read by their numbers: TensorFlow's reader would read all records before them.
 
 Errors of :func:`checked_map` name shard, record and key. A batch that fails is dropped, which
-leaves a gap in the numbers of the batches. If there is a gap, the batch's records are examined one
-by one.
+leaves a gap in the numbers of the batches. Only then are its records examined one by one.
 """
 
 from __future__ import annotations
@@ -33,8 +31,7 @@ if TYPE_CHECKING:
     import tensorflow as tf
 
 _MOST = 256
-"""Number of records that are read together. Reading them one by one takes about ten times as
-long."""
+"""Number of records that are read together. Single reads take about ten times as long."""
 _BYTES = 4 << 20
 """Bytes of a batch of large records. This is small because several shards are read ahead."""
 _MOST_FAR = 1 << 14
@@ -260,7 +257,7 @@ def read_numbered(
 def _reading(
     tensorflow: Any, numbers_of: Callable[[Any], npt.NDArray[np.int64]], payloads_of: PayloadReader
 ) -> Callable[[Any], tuple[Any, Any]]:
-    """A function for a graph that returns the numbers and payloads of a batch, up to a mark of
+    """A function for a graph. It returns numbers and payloads of a batch, up to a mark of
     damage."""
 
     def read(element: Any) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.object_]]:
@@ -320,8 +317,7 @@ def _of_store(far: ShardRecords) -> PayloadReader:
 
 
 _REMEMBERED = 16
-"""Number of batches whose numbers are kept. If more are lost in a row, the error names a record of
-one of these."""
+"""Number of batches whose numbers are kept. If more are lost in a row, one of these is reported."""
 
 WhyLost = Callable[[list[int], bool], str]
 """Returns why records are missing. Takes their numbers, and whether their batch is lost."""

@@ -102,8 +102,7 @@ def smooth_levels(
 
 
 def varint_bytes(values: npt.NDArray[np.int64]) -> int:
-    """Size in bytes as varints. A number up to 127 takes 1 byte, up to 16,383 it takes 2, and a
-    negative number takes 10."""
+    """Size in bytes as varints. Up to 127 takes 1 byte, up to 16,383 takes 2, negative takes 10."""
     bits = values.view(np.uint64)
     return len(bits) + sum(int((bits >> np.uint64(7 * each) > 0).sum()) for each in range(1, 10))
 
@@ -193,8 +192,7 @@ class FeatureSample:
     texts: dict[str, int] = field(default_factory=dict)
     """`text` by image format."""
     all_held: int = 0
-    """`held`, extrapolated from each shard's sample to all of its records. So are the other `all_`
-    fields."""
+    """Like the other `all_` fields: extrapolated from the sample of a shard to all its records."""
     all_numbers: int = 0
     all_values: int = 0
     all_pixels: int = 0

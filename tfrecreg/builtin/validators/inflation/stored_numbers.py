@@ -52,8 +52,7 @@ class ImageShape(NamedTuple):
 
 
 def declared_shapes(example: Example) -> list[ImageShape]:
-    """The image shape that each prefix declares in features such as `image/height` and
-    `image_width`."""
+    """The image shapes that features such as `image/height` and `image_width` declare."""
     found: dict[str, dict[str, int]] = {}
     for name, feature in example.items():
         match = _SIDE.fullmatch(name) if feature.kind is Kind.INT64 and feature.count == 1 else None
@@ -116,8 +115,7 @@ def read_npy(data: bytes) -> NpyArray | None:
 
 
 def bmp_pixels(data: bytes) -> tuple[bytes, ImageShape] | None:
-    """The pixels, in rows from bottom to top, and the shape of an uncompressed BMP of 8, 24 or 32
-    bits."""
+    """The pixels, from the bottom row up, and shape of an uncompressed BMP of 8, 24 or 32 bits."""
     try:
         header = read_header(data)
     except ImageError:
@@ -151,8 +149,7 @@ def decompressed(data: bytes) -> bytes | None:
 Array = npt.NDArray[Any]
 
 _WINDOW = 1 << 16
-"""Of each feature and record, at most this many values are examined, from the middle of the
-list."""
+"""Of each list of numbers, at most so many values are examined: those in the middle."""
 _LEAST = 64
 """Minimum size of an image in bytes."""
 _RAW_TYPES = ("<i8", "<i4", "<f8", "<f4")
@@ -261,8 +258,7 @@ def _is_likely(numbers: Array) -> bool:
 
 
 def _are_wider(data: bytes) -> bool:
-    """Whether raw bytes may also be wider numbers. For example, a float32 square has as many bytes
-    as a larger uint8 square."""
+    """Whether raw bytes may be wider numbers: a float32 square has the bytes of a uint8 square."""
     part = data[:_WINDOW]
     return any(part) and any(
         _is_likely(np.frombuffer(part, dtype))
