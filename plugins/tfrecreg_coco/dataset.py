@@ -339,8 +339,7 @@ class CocoDataset:
         return labels if tables else None
 
     def _chosen_files(self) -> dict[str, dict[str, AnnotationFile]]:
-        """For each split, the file of each task. The split train is first, the others are
-        sorted."""
+        """For each split, the file of each task. Train comes first, others are sorted."""
         files = self._annotation_files()
         tasks = self._tasks(files)
         names = _split_names(file.word for file in files if not file.split)

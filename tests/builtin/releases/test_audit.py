@@ -306,7 +306,7 @@ class TestShallow:
             "`origin/main` does not name a commit in this shallow clone"
         )
         command = "git fetch --unshallow origin '+refs/heads/*:refs/remotes/origin/*'"
-        assert caught.value.hint.startswith(f"`{command}`; in CI, `fetch-depth: 0`")
+        assert caught.value.hint.startswith(f"`{command}`; in CI, set `fetch-depth: 0`")
         git(here, *shlex.split(command)[1:])
         codes = [code for code, _ in said(look(here, base="origin/main"))]
         assert codes == ["REG002"]

@@ -228,7 +228,7 @@ def test_a_state_that_is_none_is_refused(change: dict[str, Any], fault: str) -> 
 
 def test_states_that_do_not_belong_together_are_refused() -> None:
     first = order(10, host=0, hosts=3).state(1)
-    with pytest.raises(UsageError, match="its `seed` is `8`, and here it is `7`"):
+    with pytest.raises(UsageError, match="its `seed` is `8`, but here it is `7`"):
         resumed([first, order(10, seed=8, epoch=1, host=1, hosts=3).state(1)], 10)
     second = order(10, host=1, hosts=3).state(1)
     for states in ([first, second], [first, second, second]):

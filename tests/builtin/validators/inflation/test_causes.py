@@ -278,7 +278,7 @@ class TestINF003:
         found = look(tmp_path, [encode({"codes": int64_feature(row)}) for row in rows])
         finding = one(found, "INF003")
         assert f"whole numbers from {low} to {high} as int64" in finding["message"]
-        assert f"as bytes of {dtype} about" in finding["message"]
+        assert f"as bytes of {dtype} they take about" in finding["message"]
         cured = [
             encode({"codes": bytes_feature(np.array(row).astype(dtype).tobytes())}) for row in rows
         ]
@@ -376,7 +376,7 @@ class TestINF005:
         assert codes(found) == ["INF001", "INF005"]
         message = one(found, "INF005")["message"]
         assert message.startswith("`image/encoded` holds images as PNG, ")
-        assert " times the raw data; their raw data take " in message
+        assert " times the raw data; the raw data take " in message
         cured = [encode({"image/encoded": bytes_feature(data)}) for data in files]
         predicted = found["measures"]["inflation.cures"]["INF005 image/encoded"]
         assert abs(predicted - len(framed(*cured))) < 500

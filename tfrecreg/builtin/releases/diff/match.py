@@ -267,8 +267,7 @@ class Pairs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Matched:
-    """What became of the examples. Pairs are sorted by the place after, and other places by
-    place."""
+    """What became of the examples. Pairs are sorted by their place after, others by place."""
 
     renamed: Pairs = field(default_factory=Pairs.none)
     """Examples whose record is in the same split, but under another key."""

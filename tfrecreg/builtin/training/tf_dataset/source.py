@@ -257,8 +257,7 @@ def read_numbered(
 def _reading(
     tensorflow: Any, numbers_of: Callable[[Any], npt.NDArray[np.int64]], payloads_of: PayloadReader
 ) -> Callable[[Any], tuple[Any, Any]]:
-    """A function for a graph. It returns numbers and payloads of a batch, up to a mark of
-    damage."""
+    """A function for a graph. It returns a batch's numbers and payloads, up to a mark."""
 
     def read(element: Any) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.object_]]:
         wanted = numbers_of(element)
