@@ -244,7 +244,7 @@ Listed = TypeVar("Listed", ImageEntry, Category)
 _MAX_LABEL = 1 << 16
 """Ids that are labels must be smaller, because the label map is a list in order of labels."""
 _PROBED = 20
-"""So many of a split's images are looked for in a folder before another folder is tried."""
+"""Number of a split's images that are looked for in a folder before the next folder is tried."""
 _SPELLINGS = {
     "train": ("train", "training"),
     "validation": ("val", "valid", "validation"),

@@ -148,7 +148,7 @@ def write_digits(
 
 
 _FILES = 6
-"""So many of the first raw files, and of the largest ones, are damaged."""
+"""This many of the first raw files, and this many of the largest, are damaged."""
 
 STRANGE_FOLDER = "raw \x1b[31m'\"$(é)\n"
 """A folder name that no message can print unchanged."""

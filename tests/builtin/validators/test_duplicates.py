@@ -50,7 +50,7 @@ def test_what_was_planted_is_counted_exactly(tmp_path: Path) -> None:
     by_code = {each["code"]: each for each in found["findings"]}
     assert by_code["DUP002"]["message"] == (
         "a record of `test` has the same image as one of `train`: 10 of 410 different ones of "
-        "`test` are shared, 2.44 %, but at most 1 % may be"
+        "`test` are shared (2.44 %), which is above the limit of 1 %"
     )
     assert (by_code["DUP001"]["severity"], by_code["DUP002"]["severity"]) == ("warning", "error")
     assert len(by_code["DUP002"]["locations"]) == 10
@@ -80,8 +80,8 @@ def test_a_leak_of_a_share_of_the_smaller_split_is_an_error(
     assert (leak["severity"], seen["status"], leak["count"]) == (*found, common)
     limit = "1" if share is None else f"{100 * share:g}"
     more = (
-        f": {common} of 100 different ones of `test` are shared, {common} %, but at most "
-        f"{limit} % may be"
+        f": {common} of 100 different ones of `test` are shared ({common} %), which is "
+        f"above the limit of {limit} %"
     )
     assert leak["message"] == "a record of `test` has the same image as one of `train`" + (
         more if found[0] == "error" else ""
@@ -94,7 +94,7 @@ def test_a_smaller_training_split_in_the_test_split_is_an_error(tmp_path: Path) 
     write(tmp_path, "test", [record(image(number)) for number in range(600)])
     (leak,) = look(tmp_path)["findings"]
     assert leak["message"].endswith(
-        ": 5 of 5 different ones of `train` are shared, 100 %, but at most 1 % may be"
+        ": 5 of 5 different ones of `train` are shared (100 %), which is above the limit of 1 %"
     )
     assert leak["severity"] == "error"
 

@@ -48,7 +48,7 @@ class ArrayColumn(NamedTuple):
     shape: tuple[int, ...]
     """Lengths of the sides; -1 for a side that varies."""
     is_fixed: bool
-    """Whether to refuse a record that lacks the feature, or has another number of its values."""
+    """Whether to refuse a record that lacks the feature or has another number of values."""
     is_list: bool = False
     """Whether the feature is a list of a SequenceExample. The first side counts the steps. If a
     second side varies, the value is a list of arrays."""
@@ -260,7 +260,7 @@ Fit = Literal["stretch", "crop", "pad", "short-side"]
 
 @dataclass(frozen=True, kw_only=True)
 class ImageSize:
-    """The arguments of every reader that set the size and channels of decoded images."""
+    """Arguments for the size and channels of decoded images, which all readers take."""
 
     size: tuple[int, int] | int | None = None
     """Height and width, or the shorter side; None to keep the size of each image."""

@@ -51,7 +51,7 @@ class ReadsBatches:
         global_batch: int | None = None,
         drop_remainder: bool = False,
     ) -> Iterator[dict[str, Any]]:
-        """Batches of NumPy arrays, for JAX among others.
+        """Yield batches of NumPy arrays, which JAX can use.
 
         Features of fixed shape are arrays, whose first side is the batch. So are decoded images, if
         all images of a batch have one shape. Any other feature is a list of arrays. A source
@@ -67,8 +67,8 @@ class ReadsBatches:
             drop_remainder: whether to leave out a last batch that would be smaller.
 
         Raises:
-            UsageError: `size` is less than 1, there is no schema, elements are payloads, or
-                `global_batch` or the rest for the last batch cannot be divided among the hosts.
+            UsageError: `size` is less than 1, there is no schema, elements are payloads, or the
+                hosts cannot share `global_batch` or the last batch equally.
             DamagedRecordError, RefusedError, StorageError: as for a single element.
 
         Example:

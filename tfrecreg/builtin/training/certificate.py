@@ -197,7 +197,7 @@ class Certificate:
         if identity != self.identity:
             raise UsageError(
                 f"the certificate is not about the records of `{name}`: its identity is "
-                f"`{self.identity}`, theirs is `{identity}`"
+                f"`{self.identity}`, but theirs is `{identity}`"
             )
         expected = digest_rows(digests)
         found = digest_rows(self.digests)
@@ -230,7 +230,7 @@ def digest_rows(digests: npt.NDArray[np.uint8]) -> RecordDigests:
 def _record_names(
     places: npt.NDArray[np.int64], counts: npt.NDArray[np.int64], named: Callable[[int], RecordName]
 ) -> tuple[RecordName, ...]:
-    """The first records whose digest has a count; each digest at most that many times."""
+    """Name the first records whose digest is counted. A digest is named at most `counts` times."""
     found: list[RecordName] = []
     left: dict[int, int] = {}
     for position in np.flatnonzero(counts[places] > 0).tolist():
@@ -245,7 +245,7 @@ def _record_names(
 
 
 class Stage:
-    """What a number of hosts have not consumed of a sequence, numbered again from 0."""
+    """The places of a sequence that hosts have not consumed yet, numbered again from 0."""
 
     def __init__(self, counts: Sequence[int]) -> None:
         self.counts = tuple(counts)
@@ -302,7 +302,7 @@ def integer_of(name: str, value: Any) -> int:
 
 
 def expect_host(host: int, hosts: int) -> None:
-    """Refuse a host that is not one of `hosts`."""
+    """Refuse a host number that is not below `hosts`."""
     if hosts < 1 or not 0 <= host < hosts:
         raise UsageError(f"`host` should be from 0 to `hosts` - 1, found host {host} of {hosts}")
 

@@ -129,8 +129,8 @@ class DataSource(ReadsBatches, Sequence[Any]):
     def __getitems__(self, records: Iterable[SupportsIndex]) -> list[Any]:
         """The elements with these numbers, in the given order. One call reads a batch.
 
-        Reads are sorted, and reads of neighbours are joined. With ``damaged="skip"``, the list does
-        not contain damaged records.
+        Reads are sorted, and reads of neighbours are joined. With ``damaged="skip"``, the list
+        leaves out damaged records.
 
         Raises:
             NoSuchRecordError, DamagedRecordError, RefusedError, StorageError: as for one record.

@@ -1,4 +1,4 @@
-"""Opening a :class:`DataSource`: the shards, the records and their form."""
+"""Opens a :class:`DataSource`: finds its shards, its records and their form."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class PerSplit(Protocol[P, R]):
 
 
 class PerSplitOf(Protocol[P, R]):
-    """The same for a method of a build or release."""
+    """A method of a build or release that reads one split, like a :class:`PerSplit`."""
 
     @overload
     def __call__(  # type: ignore[overload-overlap]
@@ -242,7 +242,8 @@ def data_source(
 
 
 def numbers_of(group: SplitTarget, held: Sequence[int]) -> list[range]:
-    """The records that a target's expression selects. `held` has the records of each shard."""
+    """The records that a target's expression selects. `held` is the number of records in each
+    shard."""
     counts: dict[str, list[int]] = {name: [] for name in group.splits}
     for shard, records in zip(group.shards, held, strict=True):
         counts[shard.split].append(records)
@@ -299,7 +300,7 @@ def _elements(
 
 
 _UNNAMED = "unnamed"
-"""The split of files whose names state no split, if other files' names state one."""
+"""If some file names state a split, the files whose names state none are in this split."""
 
 
 def _limit(damaged: str, max_damaged: int | str | None) -> SkipLimit:
@@ -366,7 +367,8 @@ def _of_files(patterns: list[str], split: str | None) -> SplitTarget:
 
 
 def _only_split(name: str, words: str) -> str:
-    """The only split that an expression may name for files whose names state no split."""
+    """Return the one split in an expression. If file names state no split, there can be only
+    one."""
     named = {part.partition("[")[0].strip() for part in words.split("+")}
     if len(named) > 1:
         raise UsageError(

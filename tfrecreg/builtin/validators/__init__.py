@@ -57,7 +57,7 @@ _MODULES = {
     "content": "tfrecreg.core.check.content",
     "registry": "tfrecreg.builtin.releases.audit_validator",
 }
-"""The modules of the validators that are not in a module of their own name here."""
+"""The module of each validator that is not in a module of the same name here."""
 
 
 def _load(name: str) -> type[Validator]:

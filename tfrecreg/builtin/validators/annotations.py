@@ -267,7 +267,7 @@ class AnnotationsVisitor(Visitor):
             expected = texts.get(value)
             if expected is not None and name != expected:
                 name_of = labels.text or ""
-                message = f"`{safe(name_of)}` should be the name of its number in the label map"
+                message = f"`{safe(name_of)}` should match the name in the label map"
                 detail = f"{value} is `{safe_value(expected)}`, found `{safe_value(name)}`"
                 self._add(batch, position, ANN007, name_of, message, detail)
 
@@ -278,7 +278,7 @@ _USUAL = (OBJECT_LABEL, IMAGE_LABEL)
 
 
 class AnnotationsValidator(Validator):
-    """Checks labels and objects; options: :class:`AnnotationsOptions`."""
+    """Checks labels and objects. :class:`AnnotationsOptions` has its options."""
 
     name = "annotations"
     Options = AnnotationsOptions

@@ -217,7 +217,7 @@ class Match(NamedTuple):
 
 
 class MatchCount:
-    """The number of matches, and the first matches."""
+    """Counts matches, and keeps the first ones."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -313,7 +313,7 @@ class Matches:
         self._pair(np.cumsum(new, dtype=np.int64)[starts], split[starts], places[starts])
 
     def _pair(self, group: _Ints, split: _Ints, places: _Ints) -> None:
-        """Count the fingerprints that two splits share. Places are each split's first record."""
+        """Count the fingerprints that two splits share, and note the first record in each split."""
         step = 1
         while (near := np.flatnonzero(group[step:] == group[:-step])).size:
             far = near + step

@@ -106,8 +106,8 @@ class DuplicatesValidator(Validator):
                 code = replace(DUP002, severity=Severity.ERROR)
                 message += (
                     f": {seen.count:,} of {different[smaller]:,} different ones"
-                    f"{_split(smaller)} are shared, {100 * share:.3g} %, but at most "
-                    f"{100 * limit:.3g} % may be"
+                    f"{_split(smaller)} are shared ({100 * share:.3g} %), which is above the "
+                    f"limit of {100 * limit:.3g} %"
                 )
             self._add(tally, code, message, split, other, seen, shards, "the same as")
         for split, other, seen in groups.across():

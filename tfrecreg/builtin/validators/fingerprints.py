@@ -50,7 +50,7 @@ class DuplicatesOptions:
     pixels: bool = False
     """Whether to decode images and compare their pixels. Needs the extra `images`."""
     group: _Text | None = None
-    """A feature whose values may occur in only one split each: patients, videos, places."""
+    """A feature, such as the patient or video. Each of its values may be in only one split."""
     group_key: _Text | None = None
     """Like `group`, but a regular expression takes the value from record keys: its first group, or
     else the whole match. Requires the indexes of a build.

@@ -40,12 +40,12 @@ from tfrecreg.core.values.text import safe
 _LEAST = 100
 """With fewer images, no size counts as unusual."""
 _SHARE = 100
-"""Unusual sizes are reported only if at most one of this many images has one."""
+"""Unusual sizes are reported only if at most one image in this many has one."""
 _APART = 6
 """A size is unusual if it is more than this many powers of two from the median size."""
 
 _PLACES = 20
-"""So many places are kept for each size, because a finding has at most so many."""
+"""This many places are kept for each size, because a finding has at most this many."""
 
 
 @dataclass(slots=True)

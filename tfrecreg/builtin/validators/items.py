@@ -4,7 +4,7 @@ A visitor writes digests of the images and names of one shard's records to disk,
 
 Records and items match if their rows have equal digests. These are compared in ranges.
 
-Memory holds this range, and a few bytes per record and per item.
+Memory holds one range, and a few bytes per record and per item.
 
 The digest of its image and its names identify a record.
 """
@@ -212,7 +212,7 @@ class Matching:
         known: _Digests,
         items: _Numbers,
     ) -> None:
-        """Match an item with an unmatched record if no other has the same name."""
+        """Match an unmatched record with an item if only these two have the name."""
         free = self.records[records] == NOT
         digests, records = _once(digests[free], records[free])
         known, items = _once(known, items)

@@ -127,8 +127,8 @@ class ManifestValidator(Validator):
     """Compares files with the manifest, or the number of bare files with their names.
 
     Its only option is `hosts`: the number of training hosts that share the shards. For bare files
-    it also counts the kinds of payloads, and if there is no schema, it finds records that are not
-    Examples in a set of Examples (SCH001, which the `schema` validator announces).
+    it also counts the kinds of payloads. Without a schema, it finds records that are not Examples
+    in a set of Examples (SCH001, which the `schema` validator announces).
     """
 
     name = "manifest"
@@ -289,8 +289,8 @@ def _check_files(tally: Tally, target: Target, manifest: Manifest, storage: Read
 def _check_named(
     tally: Tally, target: Target, manifest: Manifest, storage: Readable
 ) -> Iterator[Measure]:
-    """Compare the given shards and the build's files that are not shards with the manifest. Find
-    missing shards.
+    """Compare the given shards, and all files that are not shards, with the manifest. Also find the
+    build's missing shards.
     """
     named = {shard.path for shard in target.shards}
     others = [entry for entry in manifest.shards if entry.path not in named]

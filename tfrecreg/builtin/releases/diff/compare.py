@@ -242,7 +242,7 @@ def image_digest(read: Read, images: Sequence[str]) -> bytes | None:
 
 
 _MOST = 10_000
-"""At most so many features, and so many changes of labels, are counted separately."""
+"""At most this many features and this many label changes are counted separately."""
 OTHERS = "…"
 """This name stands for all other features."""
 

@@ -49,8 +49,8 @@ def follow_images(
 ) -> Matched:
     """Find the partners of removed and added examples by their images.
 
-    If a key is in two splits with different images, these are two examples, because positions as
-    keys occur in every split. If the bytes of a record are missing, only keys are compared.
+    If a key has different images in two splits, these are two examples, because keys that are
+    positions occur in every split. If the bytes of a record are missing, only keys are compared.
     """
     images, pairs = images_of(before, after), matched.moved_changed
     gone, new = matched.removed, matched.added

@@ -65,7 +65,7 @@ SPLIT, KEY, DIGEST, PLACE = slice(0, 2), slice(2, 18), slice(18, 34), slice(34, 
 WIDTH = 42
 
 _MATCH_BLOCK = 1 << 16
-"""So many rows are permuted and compared at a time. This limits the additional memory."""
+"""This many rows are permuted and compared at a time, which limits the additional memory."""
 
 
 class MissingIndexError(Exception):
@@ -259,7 +259,7 @@ class Pairs:
         return cls(np.empty(0, np.uint64), np.empty(0, np.uint64))
 
     def and_also(self, more: Pairs) -> Pairs:
-        """Both lists of pairs, sorted by their place after."""
+        """Both lists of pairs, sorted by their new place."""
         return in_order(
             np.concatenate((self.before, more.before)), np.concatenate((self.after, more.after))
         )
@@ -267,7 +267,8 @@ class Pairs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Matched:
-    """What became of the examples. Pairs are sorted by their place after, others by place."""
+    """What became of the examples. Pairs are sorted by their new place, other examples by their
+    place."""
 
     renamed: Pairs = field(default_factory=Pairs.none)
     """Examples whose record is in the same split, but under another key."""
@@ -380,6 +381,6 @@ class Unmatched:
 
 
 def in_order(before: Places, after: Places) -> Pairs:
-    """Pairs, sorted by their place after."""
+    """Pairs, sorted by their new place."""
     order = np.argsort(after, kind="stable")
     return Pairs(before[order], after[order])

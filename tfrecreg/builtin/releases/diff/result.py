@@ -108,7 +108,7 @@ class SplitDiff:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelChange:
-    """How many examples have a certain change of a label."""
+    """How many examples have this change of a label."""
 
     feature: str
     before: str
@@ -201,8 +201,8 @@ class DiffResult:
 
     @property
     def same(self) -> bool:
-        """Whether nothing differs: neither the examples, their order and meaning, the shards nor
-        the schema.
+        """Whether the examples, their order and meaning, the shards and the schema are all the
+        same.
         """
         return (
             self.order == "same"
@@ -282,7 +282,7 @@ def compare_splits(before: Side, after: Side, matched: Matched) -> Iterator[Spli
 
 
 _CHUNK = 50_000
-"""So many keys are in memory at once. Every index is read once per chunk."""
+"""This many keys are in memory at once. Every index is read once per chunk."""
 
 
 @dataclass(frozen=True, slots=True)

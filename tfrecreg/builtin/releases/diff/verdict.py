@@ -179,7 +179,7 @@ def _read_otherwise(before: Side, after: Side) -> Iterator[str]:
             or (change.field.startswith(_UNITS if change.part == "feature" else _TENSORS))
         ):
             what = f"`{change.name}`" if change.name else "the tensors"
-            yield f"{what} should be read differently: `{change.field}` was {old} and is {new}"
+            yield f"{what} should be read differently: `{change.field}` was {old} and is now {new}"
 
 
 _NAMED = 5

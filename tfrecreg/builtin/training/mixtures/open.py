@@ -1,4 +1,4 @@
-"""Opening a :class:`Mixture`: its members, the form of their elements, and their shares."""
+"""Opens a :class:`Mixture`: finds its members, the form of their elements, and their shares."""
 
 from __future__ import annotations
 

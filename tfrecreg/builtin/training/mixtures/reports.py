@@ -19,7 +19,7 @@ _SHOWN = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberReport:
-    """Compares the elements of a member that were handed out with its share."""
+    """Compares what was handed out of a member with the member's share."""
 
     name: str
     """The name of the member, escaped."""
@@ -33,8 +33,8 @@ class MemberReport:
     surplus: int
     """Number of elements that were handed out more often than expected."""
     times: Mapping[int, int]
-    """Number of records for each number of times that they were handed out: ``{0: 134, 1: 66}``.
-    Equal records share the elements that were handed out."""
+    """How many records were handed out never, once, twice and so on: ``{0: 134, 1: 66}``. Equal
+    records share the elements that were handed out."""
     missed_records: tuple[RecordName, ...] = ()
     """The first 20 missed records."""
     surplus_records: tuple[RecordName, ...] = ()
@@ -51,7 +51,7 @@ class MemberReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MixtureReport:
-    """Compares the elements of each member that epochs handed out with the mixture's plan."""
+    """Compares what epochs handed out of each member with the mixture's plan."""
 
     members: tuple[MemberReport, ...]
     foreign: int
@@ -99,7 +99,7 @@ def report_of(
     members: Mapping[str, DataSource],
     times: Sequence[Counts],
 ) -> MixtureReport:
-    """Compare a certificate with how often each record should come.
+    """Compare a certificate with how often each record should be handed out.
 
     If several members hold a record, its elements count for the first of them until that member has
     its share, then for the next. Any surplus counts for the first one.

@@ -246,7 +246,8 @@ class Mixture(ReadsBatches):
         )
 
     def report(self, certificate: Certificate, epoch: int = 0, epochs: int = 1) -> MixtureReport:
-        """Compare how often the records of each member were handed out with the mixture's plan.
+        """Report how often the records of each member were handed out, and how often they should
+        be.
 
         Args:
             certificate: holds the digests of all elements that were handed out on all hosts.

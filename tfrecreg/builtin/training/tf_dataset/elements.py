@@ -27,7 +27,7 @@ from tfrecreg.core.values.text import safe
 Features = dict[str, Any]
 
 _LARGE = 1 << 14
-"""From this mean number of bytes on, images or tensors take long to decode."""
+"""If records have at least this mean size, their images or tensors take long to decode."""
 _AT_ONCE = 32
 
 

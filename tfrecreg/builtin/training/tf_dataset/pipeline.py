@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import tensorflow as tf
 
 _AROUND = 16
-"""So many zeros are added around an image that its ends can be read at any length."""
+"""Number of zeros added at both ends of an image, so that the ends of a short one can be read."""
 _WHOLE = ((b"\xff\xd8\xff", b"\xff\xd9"), (b"\x89PNG\r\n\x1a\n", b"IEND\xaeB`\x82"))
 """First and last bytes of a complete JPEG and PNG."""
 
@@ -83,11 +83,11 @@ def _is_whole(tensorflow: Any, data: Any) -> Any:
 
 
 _KEPT_BYTES = 250 << 20
-"""Decoded elements of at most this many bytes are kept without a request, as in TFDS."""
+"""Decoded elements of up to this many bytes are cached by default, as in TFDS."""
 _BUFFER_BYTES = 256 << 20
 _BUFFER_RECORDS = 100_000
 _ALONE_BYTES = 1 << 14
-"""From this mean size of records on, numbers are shuffled, and records are read in that order."""
+"""If records have at least this mean size, their numbers are shuffled before they are read."""
 _DECODED_AT_ONCE = 32
 """Number of images decoded together if there is no batch size and all have one shape."""
 _AUTO = -1

@@ -53,7 +53,7 @@ class Turns(NamedTuple):
     """The order in which shards are read."""
 
     mixed: bool
-    """Whether several shards are read by turns."""
+    """Whether several shards are read in turns."""
     shuffle: bool
     seed: int | None
     deterministic: bool

@@ -149,7 +149,7 @@ def _filtered(rows: npt.NDArray[np.uint8], step: int) -> npt.NDArray[np.uint8]:
 
 
 _TRIALS = 8
-"""So many images per feature and shard are encoded as PNG for the estimate."""
+"""This many images per feature and shard are encoded as PNG for the estimate."""
 _FEW = 64
 """Lists of at most this many numbers are measured exactly."""
 _HEADS = 8

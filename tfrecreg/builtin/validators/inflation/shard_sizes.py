@@ -35,7 +35,7 @@ def sampled(first: int, stop: int) -> Iterator[int]:
 
 
 MOST = 1024
-"""So many distinct values are counted per feature."""
+"""This many distinct values are counted per feature."""
 
 
 @dataclass(slots=True)

@@ -149,7 +149,7 @@ def decompressed(data: bytes) -> bytes | None:
 Array = npt.NDArray[Any]
 
 _WINDOW = 1 << 16
-"""Of each list of numbers, at most so many values are examined: those in the middle."""
+"""At most this many values of a list are examined: those in the middle."""
 _LEAST = 64
 """Minimum size of an image in bytes."""
 _RAW_TYPES = ("<i8", "<i4", "<f8", "<f4")
@@ -258,7 +258,7 @@ def _is_likely(numbers: Array) -> bool:
 
 
 def _are_wider(data: bytes) -> bool:
-    """Whether raw bytes may be wider numbers: a float32 square has the bytes of a uint8 square."""
+    """Whether raw bytes may be wider numbers: a float32 square may look like a uint8 square."""
     part = data[:_WINDOW]
     return any(part) and any(
         _is_likely(np.frombuffer(part, dtype))

@@ -1,4 +1,4 @@
-"""Makes findings from the measured sizes: causes, the savings of their cures, and the limit.
+"""Finds causes and cures from the measured sizes, and compares the size with the limit.
 
 Sizes are bytes of records with their framing, before compression.
 """
@@ -42,7 +42,7 @@ _FIELD = 4
 """Overhead in bytes of a feature's value."""
 _BASES = {"stored": "raw files", "decoded": "unpacked data"}
 _TOGETHER = 64
-"""The cure for tiny records joins so many examples in one record."""
+"""The cure for tiny records joins this many examples in one record."""
 
 
 class Cause(NamedTuple):
