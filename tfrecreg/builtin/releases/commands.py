@@ -81,7 +81,7 @@ def release_command(
 
 
 def accepted(report: Report | None) -> dict[str, Any]:
-    """The findings in spite of which the gate passed, for a JSON document."""
+    """The findings that are reported although the gate passed, for a JSON document."""
     document = report.to_json() if report is not None else {}
     return {key: document.get(key, []) for key in ("findings", "waived", "lowered")}
 
