@@ -393,13 +393,13 @@ def test_the_schema_is_told_and_asks_for_no_number(compare) -> None:
         (
             "time_domain { integer_format: UNIX_SECONDS }",
             "time_domain { integer_format: UNIX_MILLISECONDS }",
-            "`label` should be read differently: `time_domain.integer_format` was UNIX_SECONDS and "
-            "is UNIX_MILLISECONDS",
+            "`label` should be read differently: `time_domain.integer_format` was UNIX_SECONDS and is "
+            "now UNIX_MILLISECONDS",
         ),
         (
             "shape { dim { size: 1 } }",
             "shape {}",
-            "`label` should be read differently: `shape` was 1 and is scalar",
+            "`label` should be read differently: `shape` was 1 and is now scalar",
         ),
         ("shape { dim { size: 1 } }", "shape { dim {} }", None),
         ("shape {}", "", None),
