@@ -393,8 +393,8 @@ def test_the_schema_is_told_and_asks_for_no_number(compare) -> None:
         (
             "time_domain { integer_format: UNIX_SECONDS }",
             "time_domain { integer_format: UNIX_MILLISECONDS }",
-            "`label` should be read differently: `time_domain.integer_format` was UNIX_SECONDS and is "
-            "now UNIX_MILLISECONDS",
+            "`label` should be read differently: `time_domain.integer_format` was UNIX_SECONDS and "
+            "is now UNIX_MILLISECONDS",
         ),
         (
             "shape { dim { size: 1 } }",
