@@ -333,7 +333,7 @@ def test_a_wrong_pointer_of_dvc_is_found_and_written_again(cli, raw, tmp_path) -
         done = cli("-C", root, "release", "digits", *arguments)
         assert (done.code, done.out) == (1, "")
         assert done.err == (
-            "error: `digits@1.0.0` exists, and `data/digits.dvc` is not its pointer: "
+            "error: `digits@1.0.0` exists, but `data/digits.dvc` is not its pointer: "
             f"{should}, it names `{other}`\n"
             "hint: `dvc add data/digits` writes it again\n"
         )
