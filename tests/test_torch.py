@@ -91,9 +91,9 @@ def test_a_state_of_other_records_is_refused(
 @pytest.mark.parametrize(
     ("other", "name", "values"),
     [
-        ({"seed": 2}, "seed", "`1`, and here it is `2`"),
-        ({"seed": 1, "drop_remainder": True}, "drop_remainder", "`False`, and here it is `True`"),
-        ({"seed": 1, "block": 8}, "block", "`None`, and here it is `.*'records': 8.*`"),
+        ({"seed": 2}, "seed", "`1`, but here it is `2`"),
+        ({"seed": 1, "drop_remainder": True}, "drop_remainder", "`False`, but here it is `True`"),
+        ({"seed": 1, "block": 8}, "block", "`None`, but here it is `.*'records': 8.*`"),
         ({"seed": 1, "weights": [1] * 200}, "weights", None),
     ],
 )

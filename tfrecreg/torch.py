@@ -1,4 +1,4 @@
-"""For PyTorch: a sampler whose state can be saved, and collation of elements of any form.
+"""For PyTorch: a sampler whose state can be saved, and a function that collates all elements.
 
 Example:
     >>> from tfrecreg.torch import Collate, OrderSampler
@@ -8,7 +8,7 @@ Example:
     (200, 0)
 
 A `StatefulDataLoader` of torchdata saves and restores the sampler by itself. The sampler does not
-need PyTorch; :class:`Collate` needs the extra `torch`.
+need PyTorch. :class:`Collate` needs the extra `torch`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tfrecreg.core.values.errors import MissingExtraError, RefusedError, UsageEr
 __all__ = ["Collate", "OrderSampler"]
 
 _DECIDING = ("seed", "drop_remainder", "weights", "block")
-"""The arguments that decide the order of all epochs, by their names in states."""
+"""The names, in states, of the arguments that decide the order of all epochs."""
 
 
 class Ordered(Protocol):
@@ -52,12 +52,12 @@ class Ordered(Protocol):
 
 
 class OrderSampler:
-    """A sampler that gives one rank its share of each epoch, and has a state.
+    """A sampler that gives one rank its share of each epoch. Its state can be saved.
 
     Each iteration that reaches its end begins the next epoch. The state is the order's state, a
-    small JSON object. It may be loaded with another number of ranks, if all ranks had consumed
+    small JSON object. The number of ranks may change before it is loaded, if all ranks had consumed
     equally many records. A plain `DataLoader` with workers takes numbers before it returns their
-    batches: count the records of the returned batches, and save `state_dict(done)`.
+    batches. So count the records of the returned batches, and save `state_dict(done)`.
 
     Args:
         source: a data source or a mixture.
@@ -126,7 +126,7 @@ class OrderSampler:
 
         Args:
             done: how many records of this iteration were consumed; None for all numbers taken so
-                far, which are more if a plain `DataLoader` has workers.
+                far. If a plain `DataLoader` has workers, more are taken than consumed.
 
         Raises:
             UsageError: the iteration has fewer than `done` numbers.
@@ -151,25 +151,25 @@ class OrderSampler:
 
 
 class Collate:
-    """A `collate_fn`, which makes a batch of tensors from elements. It is picklable.
+    """A `collate_fn` that makes a batch of tensors from elements. It is picklable.
 
-    The form of a batch follows from the schema, never from its records:
+    Only the schema decides the form of a batch, never its records:
 
     - Features of fixed shape are one tensor, whose first side is the batch.
     - Features of varying length are padded with zeros to the longest of the batch, or to `pad_to`;
-      ``NAME/mask`` is false at the padding. Lists of steps are padded as well; their mask has the
-      shape (batch, steps). Lists whose steps differ in length are lists of lists of tensors.
+      ``NAME/mask`` is false at the padding. Lists of steps are padded as well, and their mask has
+      the shape (batch, steps). Lists whose steps differ in length are lists of lists of tensors.
     - Images are one tensor of shape (batch, height, width, channels). With `pad_images` they are
       padded at the right and at the bottom, and ``NAME/mask`` has the shape (batch, height, width).
-      Images of a feature that may hold several per record are lists of lists of tensors.
+      If a feature may hold several images per record, they are lists of lists of tensors.
     - Features of bytes are lists of `bytes`, or of `str` if `text` names the feature. If their
       length varies, they are lists of such lists.
     - Keys are the list ``record/key``. Digests are a tensor.
 
     Args:
-        source: the source of the elements; it must have a schema.
+        source: the source of the elements, which must have a schema.
         pad_images: whether images may differ in size.
-        pad_to: a length for each of these features; longer values are an error.
+        pad_to: a length for each of these features. Longer values are an error.
         text: features of bytes that hold text in UTF-8.
 
     Raises:
@@ -272,7 +272,7 @@ class Collate:
             ) from None
 
     def _padded(self, name: str, values: list[Any], sides: int | None) -> tuple[Any, Any]:
-        """Return a padded array, and a mask over the batch and `sides` sides (None: all sides)."""
+        """Return a padded array, and a mask over the batch and `sides` sides, by default all."""
         if name in self._images:
             _expect_one_depth(name, values)
         shape = np.max([value.shape for value in values], axis=0)

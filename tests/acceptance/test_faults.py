@@ -112,7 +112,7 @@ SHARD = "/digits-train.tfrecord-00000-of-00002"
         ),
         (
             "data/digits",
-            "the gate could not judge `digits`, nothing was released: ",
+            "the gate could not judge `digits`, so nothing was released: ",
             "tfrecreg check digits",
         ),
     ],

@@ -199,7 +199,7 @@ def test_damage_stops_it_and_every_format_names_it(shell: Shell) -> None:
 
     # What is released is what the stage made: not this.
     said = shell("tfrecreg release mnist --version 1.0.0", expect=1)
-    assert "the gate failed, nothing was released" in said
+    assert "the gate failed, so nothing was released" in said
 
     said = shell("dvc repro --single-item check-mnist gate-mnist", expect=255)
     assert re.findall(r"Running stage '([^']*)'", said) == ["check-mnist", "gate-mnist"]

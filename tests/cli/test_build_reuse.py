@@ -105,7 +105,7 @@ def test_shards_of_the_same_code_are_kept(bench: Bench) -> None:
     bench.flag.write_text("1")
     code, _, err = bench.text()
     assert code == 0
-    assert "reused 1 finished shard of an earlier run; --anew rebuilds every shard\n" in err
+    assert "reused 1 finished shard of an earlier run: --anew rebuilds every shard\n" in err
     assert bench.stages() == []
 
 

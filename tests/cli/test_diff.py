@@ -153,7 +153,9 @@ def test_splits_whose_indexes_are_gone_are_marked(cli, root: Path) -> None:
     row = next(line.split() for line in done.out.splitlines() if "train " in line)
     assert row == ["train", "6", "5", *"??????"]
     assert "  hint: DVC does not have them" in done.out
-    assert "the indexes of the split `train` are not here to show that nothing was lost" in done.out
+    assert (
+        "the split `train` may have lost examples: its indexes are not on this machine" in done.out
+    )
     found = json.loads(cli("-C", root, "diff", "d@1.0.0", "d", "--json").out)
     assert found["change"]["counts"] is None
 
@@ -184,5 +186,5 @@ def test_a_page_shows_the_difference(cli, digits_registry: Path, monkeypatch) ->
     done = cli("diff", "digits@1.0.0", "digits", "--output", "d.html")
     assert (done.code, done.err) == (
         2,
-        "error: `--output` goes with `--format html`\n",
+        "error: `--output` needs `--format html`\n",
     )

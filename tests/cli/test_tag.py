@@ -50,7 +50,7 @@ def test_a_withdrawal_as_json(cli, here: Path) -> None:
         (
             ("tag", "digits"),
             2,
-            "error: `digits` is a build, which changes: only releases are tagged",
+            "error: `digits` is a build, which may change: only releases can be tagged",
         ),
         (("tag", "digits@1.0.0"), 2, "error: the registry is not in a git work tree"),
         (("tag", "digits@2.0.0"), 2, "error: no release `digits@2.0.0`"),

@@ -44,5 +44,5 @@ def test_examples_are_built_with_keys_labels_and_a_manifest(tmp_path: Path) -> N
 
 
 def test_a_number_of_keys_that_does_not_fit_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(tfrecreg.UsageError, match="`train` has 2 records and 1 keys"):
+    with pytest.raises(tfrecreg.UsageError, match="`train` has 2 records, but 1 keys"):
         build_examples(tmp_path, {"train": [{"a": 1}, {"a": 2}]}, keys={"train": ["x"]})

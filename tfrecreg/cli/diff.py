@@ -60,7 +60,7 @@ def command(
 
     chosen = choose_format(session, form)
     if output is not None and chosen != "html":
-        raise UsageError("`--output` goes with `--format html`")
+        raise UsageError("`--output` needs `--format html`")
     if chosen == "html":
         return _page(session, before, after, output, engine, exit_code=exit_code)
     result = diff(before, after, **session.context(engine))

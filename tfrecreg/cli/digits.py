@@ -1,9 +1,9 @@
-"""Draw a small dataset of digits, as IDX files in gzip: raw data for the demo.
+"""Draw a small dataset of digits for the demo, and write it as gzip-compressed IDX files.
 
-No download and no font: each digit is a few smooth curves through points that vary from image to
-image, drawn with a round pen. The same arguments give the same images on every machine. Random
-numbers come from PCG64's raw stream, which NumPy promises to keep. The drawing uses only operations
-that IEEE 754 rounds exactly (no sines, no sums whose order NumPy may choose).
+This needs no download and no font. Each digit is a few smooth curves, drawn with a round pen
+through points that vary from image to image. The same arguments give the same images on every
+machine. Random numbers come from PCG64's raw stream, which NumPy promises to keep. The drawing uses
+only operations that IEEE 754 rounds exactly (no sines, no sums whose order NumPy may choose).
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ GLYPHS: tuple[tuple[tuple[Stroke, ...], ...], ...] = (
     ((_EIGHT,),),
     ((_NINE_HEAD, _NINE_STRAIGHT), (_NINE_HEAD, _NINE_HOOKED)),
 )
-"""For each digit, the ways of writing it, each a tuple of strokes."""
+"""For each digit, the ways to write it. Each way is a tuple of strokes."""
 
 
 if TYPE_CHECKING:
@@ -85,10 +85,10 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float32]
 
 SIDE = 28
-"""Pixels of an image's side."""
+"""Length of an image's side, in pixels."""
 
 _BLOCK = 256
-"""Number of images drawn at a time, which fit into a processor's cache."""
+"""Number of images that are drawn at a time. They fit into a processor's cache."""
 _SUBDIVISIONS = 3
 """Number of straight pieces between two points of a curve."""
 
@@ -198,7 +198,7 @@ def _smooth(points: Floats) -> Floats:
 
 
 def _ink(nearest: Floats, grid: Floats, x: Floats, y: Floats) -> None:
-    """Lower `nearest` to each pixel's squared distance from a chain of straight pieces."""
+    """Update `nearest`, each pixel's least squared distance, with a chain of straight pieces."""
     for number in range(x.shape[1] - 1):
         start_x, start_y = x[:, number], y[:, number]
         along_x, along_y = x[:, number + 1] - start_x, y[:, number + 1] - start_y

@@ -24,7 +24,7 @@ FOLDERS = {
     "pets": "images in a folder for each class",
     "shards": "two shards of another tool, and one flipped bit in the second",
 }
-"""Each folder, with its content in words."""
+"""Each folder, with a description of its content."""
 
 
 def write_guide_files(folder: Path) -> None:
@@ -35,7 +35,7 @@ def write_guide_files(folder: Path) -> None:
     """
     for name in FOLDERS:
         if (folder / name).exists():
-            raise UsageError(f"`{folder / name}` exists; nothing was written")
+            raise UsageError(f"`{folder / name}` exists, so nothing was written")
     _write_mnist(folder)
     storage = LocalStorage(folder)
     for name, data in (*_shards(), *_exports(), *_pets(), *_kaggle(), *_coco()):
@@ -44,7 +44,7 @@ def write_guide_files(folder: Path) -> None:
 
 
 def _write_mnist(folder: Path) -> None:
-    """Write two folders with the files of MNIST; the second has more images at the end."""
+    """Write two folders with the files of MNIST. The second one has more images at the end."""
     write_digits(LocalStorage(folder / "mnist"), train=600, test=100, seed=1)
     write_digits(LocalStorage(folder / "more-mnist"), train=600, test=100, seed=1, more=50)
 

@@ -20,10 +20,10 @@ from tfrecreg.core.values.text import safe
     help="Whether to set up a DVC repository. Default: for a new registry, if DVC is installed.",
 )
 def command(session: Session, folder: str | None, with_dvc: bool | None) -> None:
-    """Make a folder a registry.
+    """Turn a folder into a registry.
 
-    DIR is created if it is missing; the default is the current folder. Existing files are not
-    changed. If DVC is installed, a new registry also becomes a DVC repository; an existing registry
+    DIR is created if it is missing. The default is the current folder. Existing files are not
+    changed. If DVC is installed, a new registry also becomes a DVC repository. An existing registry
     becomes one only with `--dvc`. Nothing is committed to git.
     """
     from tfrecreg.core.registry.init import init

@@ -25,7 +25,7 @@ from tfrecreg.core.values.text import safe
 
 _INTERRUPTED = 130
 _CLOSED_PIPE = 141
-"""The exit code of a program that SIGPIPE ends."""
+"""The exit code of a program that was ended by SIGPIPE."""
 _GC_OBJECTS = 60_000
 """Number of new objects after which Python looks for garbage, instead of 700."""
 
@@ -134,7 +134,7 @@ def _misused(session: Session, arguments: Sequence[str], error: click.ClickExcep
     known = [opt for each in ctx.command.params for opt in each.opts] if ctx is not None else []
     if isinstance(error, click.NoSuchOption) and "--option" in known and not error.possibilities:
         name = safe(error.option_name.lstrip("-"), limit=40).replace("-", "_")
-        hint += f"; an option of a source or a format is set by `--option {name}=VALUE`"
+        hint += f"; to set an option of a source or a format, use `--option {name}=VALUE`"
     _print_error(f"error: {safe(message, limit=400)}", hint)
     guard.traced(error)
     _document(session, arguments, message, hint, 2, [])

@@ -1,4 +1,3 @@
-"""The library: handles with verbs, which give :mod:`tfrecreg` its public names.
-
-The classes extend the readers of :mod:`tfrecreg.core.registry` with operations as methods.
+"""Defines the handles and their verbs, which are the public names of :mod:`tfrecreg`. The classes
+extend the readers of :mod:`tfrecreg.core.registry`: they add operations as methods.
 """

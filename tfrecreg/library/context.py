@@ -1,4 +1,4 @@
-"""The keywords that all verbs share, and functions made from the verbs of handles."""
+"""Defines the keywords that all verbs share, and makes functions from the verbs of handles."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Working(Shown, total=False):
 
 
 class Reading(Shown, total=False):
-    """Keywords of a verb that is also a function; only the function takes the registry."""
+    """Keywords of a verb that is also a function. Only the function takes the registry."""
 
     registry: RegistryLike | None
 
@@ -79,18 +79,18 @@ _LINES = {
     "target": f"{_A_TARGET}.",
     "targets": f"{_A_TARGET}; or a list of these.",
 }
-"""The lines of docstrings about these arguments."""
+"""The docstring lines that describe these arguments."""
 _END_OF_ARGS = re.compile(r"\n\n(?=Returns:|Raises:|Example:)|\Z")
 
 
 def work_of(given: Working) -> Work:
-    """Return the keywords of a call in the form that operations take; refuse unknown keywords."""
+    """Return the keywords of a call in the form that operations take. Refuse unknown keywords."""
     context = context_of(Working, given)
     return {"engine": context["engine"], "progress": context["progress"]}
 
 
 def shown_by(given: Shown) -> Progress:
-    """Return the progress that a call asks for; refuse unknown keywords."""
+    """Return the progress that a call asks for. Refuse unknown keywords."""
     return context_of(Shown, given)["progress"]
 
 

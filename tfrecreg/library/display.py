@@ -42,7 +42,7 @@ def version_html(version: Resolved) -> str:
 
 
 def both_forms(draw: Callable[[Console], None]) -> dict[str, str]:
-    """Return the drawing as HTML and as text; a notebook shows one of the two."""
+    """Return the drawing as HTML and as text. A notebook shows one of them."""
     from rich.console import Console
 
     console = Console(
@@ -61,11 +61,11 @@ def both_forms(draw: Callable[[Console], None]) -> dict[str, str]:
 
 
 _PAUSE = 0.1
-"""Seconds between updates of a bar in a notebook: each update is a message to the browser."""
+"""Seconds between updates of a bar in a notebook. Each update is a message to the browser."""
 
 
 def shown(progress: Progress | bool) -> Progress:
-    """Return the progress that a caller passed; for True, the kind that suits this program.
+    """Return the progress that a caller passed. If it is True, choose the kind for this program.
 
     In a notebook, this is a bar below the cell; in a terminal, it is a bar on stderr. A script
     whose stderr is a file or a pipe shows nothing.
@@ -87,7 +87,7 @@ def shown(progress: Progress | bool) -> Progress:
 
 
 class NotebookProgress:
-    """A bar below the cell, shown by the kernel itself: the bars of rich need `ipywidgets`.
+    """A bar below the cell. The kernel shows it itself, because rich's bars need `ipywidgets`.
 
     Args:
         publisher: IPython's `DisplayPublisher`.

@@ -1,4 +1,4 @@
-"""The verbs of everything that has records: files, builds and releases.
+"""The verbs of all handles that have records: files, builds and releases.
 
 Each verb is declared here once. It is also a function of :mod:`tfrecreg` with the registry, engine
 and progress as keywords. The options of the verb are those of the command of the same name.
@@ -99,10 +99,10 @@ class Verbs(ABC):
         Returns:
             The report. For a list of targets, a list of reports: first one report for each
             reference and each folder with a build, in their order; then one report for each build
-            to which given files belong; then one report for all other files. If a target of a list
-            is missing, or its manifest or schema is broken, its report has the error. For a
-            registry, a list with one report for each dataset: of its build, or of its newest
-            release if only the release is here.
+            to which given files belong; then one report for all other files. If a target in a list
+            is missing, or if its manifest or schema is broken, its report has the error. For a
+            registry, a list with one report for each dataset: about its build, or about its newest
+            release if only that is on this machine.
 
         Raises:
             UsageError: a target, a validator, or a version in `against` or `same_as` does not
@@ -222,8 +222,8 @@ class Verbs(ABC):
         """Write a build or a release in the format of another tool.
 
         Args:
-            folder: a new or empty folder. It appears when it is complete. With ``to="files"``
-                also a URL.
+            folder: a new or empty folder. It appears when it is complete. With ``to="files"``, it
+                may be a URL.
             to: name of an exporter; ``tfrecreg plugins list`` shows them.
             options: options of the exporter, such as ``suffix``.
             where: only records for which this condition holds: ``label = 'cat' AND width >= 224``.
@@ -363,8 +363,8 @@ class Verbs(ABC):
         Args:
             output: write the page to this file; None to write none.
             against: also show the changes since this version.
-            statistics: also show statistics, with `against` drift, and TFDV's anomalies if TFDV is
-                installed.
+            statistics: also show statistics, drift if `against` is given, and TFDV's anomalies if
+                TFDV is installed.
             schema: check against this schema.
 
         Raises:
@@ -437,7 +437,7 @@ class Verbs(ABC):
         port: int = 0,
         engine: Engine | None = None,
     ) -> View:
-        """Show every record in the browser; a notebook shows a link.
+        """Show every record in the browser. A notebook shows a link.
 
         The viewer runs until it is closed or Python ends.
 
@@ -478,11 +478,12 @@ class Files(Verbs):
 
     @verb
     def salvage(self, output: PathLike, **context: Unpack[Asking]) -> SalvageResult:
-        """Write the undamaged records of damaged shards into a new folder; only read the originals.
+        """Write the undamaged records of damaged shards into a new folder.
 
-        For each shard the folder gets a clean shard with the same name, and the bytes that were cut
-        out (``NAME.quarantine``). The file ``salvage.json`` marks the folder: `check` finds SHD009
-        for each changed shard in it. Of builds and releases, only damaged shards are salvaged.
+        The originals are only read. For each shard, the folder gets a clean shard with the same
+        name, and the bytes that were cut out (``NAME.quarantine``). The file ``salvage.json`` marks
+        the folder: `check` finds SHD009 for each changed shard in it. In builds and releases, only
+        damaged shards are salvaged.
 
         Args:
             output: new folder for the salvaged shards. It appears when it is complete.
@@ -492,8 +493,8 @@ class Files(Verbs):
             folder is made.
 
         Raises:
-            UsageError: a target does not exist, two shards have one name, or the folder is not free
-                or is where the originals are.
+            UsageError: a target does not exist, two shards have the same name, or the folder is not
+                empty or overlaps that of the originals.
             RefusedError: none of the shards is a TFRecord.
             FailureError: nothing could be read, the folder cannot be written, or a worker died.
 

@@ -1,4 +1,4 @@
-"""The verbs that make builds and releases, and mend them.
+"""The verbs that make builds and releases, and repair them.
 
 This module does not import the readers of a registry, so commands quickly take their options from
 the verbs.
@@ -91,11 +91,11 @@ class Making(Dataset):
             engine: the engine that runs the work; None for `jobs` processes of this machine.
 
         Returns:
-            the build. Its `result` has the report, and says what earlier runs and releases made.
+            the build. Its `result` has the report, and says what earlier work was reused.
 
         Raises:
-            UsageError: bad names, options, configuration, raw data or schema, or an element that
-                cannot be stored in an example without loss.
+            UsageError: names, options, configuration, raw data or schema are invalid, or an example
+                cannot store an element without loss.
             RefusedError: too many items were skipped or objects dropped, or the check of the new
                 build has findings.
             FailureError: a plugin, a worker or the disk failed.
@@ -167,7 +167,7 @@ class Making(Dataset):
             pixels: height, width and channels of the image whose pixels a feature holds.
 
         Raises:
-            UsageError: no such files, names that contradict each other, or a bad schema.
+            UsageError: there are no such files, names contradict each other, or the schema is bad.
             RefusedError: the records have findings.
             FailureError: the disk failed.
 
@@ -223,7 +223,7 @@ class Making(Dataset):
             the release. Its `result` says whether this call made it, and what the gate found.
 
         Raises:
-            UsageError: no such build, a bad number, or raw data that changed since the build.
+            UsageError: there is no such build, the number is bad, or raw data changed since then.
             ConflictError: the number exists with other content.
             RefusedError: the gate fails, or the number understates the change.
             FailureError: DVC, a plugin or the disk failed.
@@ -266,7 +266,7 @@ class Making(Dataset):
 
 
 class Mending(Resolved):
-    """The verb that mends a build or a release."""
+    """The verb that repairs a build or a release."""
 
     @verb
     def repair(
@@ -281,8 +281,8 @@ class Mending(Resolved):
             raw: folder of the raw data, or its URL; None for the configured folder.
 
         Raises:
-            UsageError: the raw data, or the plugin that read them, are not here.
-            RefusedError: a rebuilt file differs from the original; nothing was changed.
+            UsageError: the raw data, or the plugin that read them, are not on this machine.
+            RefusedError: a rebuilt file differs from the original, so nothing was changed.
             FailureError: a plugin, DVC or the disk failed.
 
         Example:

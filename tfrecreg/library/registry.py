@@ -1,4 +1,4 @@
-"""A registry and its datasets: open or make a registry, and find what references name."""
+"""A registry and its datasets. Opens or makes a registry, and finds what references name."""
 
 from __future__ import annotations
 
@@ -71,16 +71,15 @@ class Dataset(Making, SchemaVerbs, registries.Dataset):
 if TYPE_CHECKING:
 
     class DatasetOrRelease(Dataset, Release):  # type: ignore[misc]  # both have a schema
-        """The type of ``registry[name]``: a type checker cannot tell which of the two a text names.
-
-        A union would refuse all verbs that only one type has.
+        """The type of ``registry[name]``. A type checker cannot tell whether a text names a dataset
+        or a release, and with a union it would refuse all verbs that only one of them has.
         """
 
 
 class Registry(Keeping, registries.Registry):
     """A registry, which finds datasets by name, and builds and releases by reference.
 
-    ``registry["mnist"]`` is a :class:`Dataset`, which need not exist yet; ``registry["mnist@1.*"]``
+    ``registry["mnist"]`` is a :class:`Dataset`, which need not exist yet. ``registry["mnist@1.*"]``
     and ``registry["mnist#prod"]`` are releases (:class:`Release`). Iterating gives the names of
     datasets.
 
@@ -149,10 +148,10 @@ class Registry(Keeping, registries.Registry):
 
 
 def open(folder: registries.RegistryLike | None = None) -> Registry:
-    """Open the registry at or above `folder`; by default, at or above the current folder.
+    """Open the registry in `folder` or the nearest folder above it. Default: the current folder.
 
     Args:
-        folder: a path, from which the registry is searched upwards, as in git. An open registry is
+        folder: the path where the search begins, which goes upwards as in git. An open registry is
             returned unchanged.
 
     Raises:
@@ -169,18 +168,18 @@ def open(folder: registries.RegistryLike | None = None) -> Registry:
 
 
 def init(folder: PathLike = ".", *, with_dvc: bool | None = None, nested: bool = False) -> Registry:
-    """Make a folder a registry, and open it. An existing registry stays unchanged.
+    """Turn a folder into a registry, and open it. An existing registry stays unchanged.
 
     Args:
         folder: the root, which need not exist.
-        with_dvc: whether to make it a DVC repository. None: if DVC is installed, unless the
-            folder is already a registry without DVC.
+        with_dvc: whether to make it a DVC repository. None makes it one if DVC is installed, unless
+            the folder is already a registry without DVC.
         nested: whether the folder may be inside another registry.
 
     Raises:
         UsageError: the path is not a folder, or is inside another registry.
         StorageError: the folder cannot be written.
-        MissingExtraError: DVC was requested and is not installed.
+        MissingExtraError: DVC was requested but is not installed.
         FailureError: DVC refused. The folder is not a registry yet; run `init` again.
 
     Example:

@@ -1,4 +1,4 @@
-"""The schema of a dataset, a build or a release, with its verbs: infer, accept, compare."""
+"""The verbs of the schema of a dataset, a build or a release: infer, accept, compare."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ class Keeping(Registry):
 
     @verb
     def pull(self, *, remote: str | None = None, **context: Unpack[Shown]) -> list[PullResult]:
-        """Fetch the newest release of each dataset, and builds that are missing in ``data/``.
+        """Fetch the newest release of each dataset, and the builds that are missing from ``data/``.
 
         A build is fetched if DVC's pointer to it names a release.
 
@@ -150,7 +150,7 @@ class Keeping(Registry):
 
         Args:
             names: names of datasets; none for all.
-            check: write nothing; the result says whether ``dvc.yaml`` is stale.
+            check: write nothing, but say in the result whether ``dvc.yaml`` is stale.
             artifacts: write only the artifacts, for datasets built without a pipeline.
 
         Raises:
@@ -252,7 +252,7 @@ class Publishing(Release):
         repair: bool = False,
         **context: Unpack[Shown],
     ) -> PushResult:
-        """Send to a DVC remote each object of the release that it lacks or has in another size.
+        """Send the release to a DVC remote: each object that is missing or has another size there.
 
         Args:
             remote: DVC remote; None for DVC's own default.
@@ -299,7 +299,7 @@ class Publishing(Release):
         Raises:
             UsageError: the name of the stage is not legal, the registry is outside git, or the
                 commit does not hold the release.
-            ConflictError: the tag already exists, at another commit.
+            ConflictError: the tag already exists at another commit.
 
         Example:
             >>> reg["mnist@1.0.0"].tag("prod").made

@@ -57,7 +57,7 @@ class Versioned(Verbs, Mending, SchemaVerbs, lookup.Resolved):
 
         - ``name``: the dataset; ``version``: the number, None for a build; ``reference``: name and
           number
-        - ``content``: content digest of all splits; equal for the same examples in the same splits
+        - ``content``: content digest of all splits, equal if each split has the same examples
         - ``records``: number of all records; ``splits``: number of records of each split
         - ``bytes``: size of all shards
         - ``schema``: blake3 of the schema's file; ``manifest``: digest of the manifest

@@ -1,4 +1,4 @@
-"""For tests and examples: the tests that plugins inherit, shards to check, raw data to build from.
+"""For tests and examples: tests that plugins inherit, shards to check, and raw data for builds.
 
 The names keep their meaning until the next major version, as in :mod:`tfrecreg.api`.
 """

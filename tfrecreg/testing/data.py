@@ -1,7 +1,7 @@
-"""Records for tests and examples: made by a source, written into a shard, or built.
+"""Makes records for tests and examples: from a source, in a shard, or in a build.
 
-The module also makes raw data: drawn digits for the source `mnist`; and for the tests of any
-source, copies with damage or with strange names.
+Also draws digits as raw data for the source `mnist`. For the tests of any source, it copies raw
+data, and adds damage or files with strange names.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def build_examples(
     schema: str | None = None,
     shards: int | None = None,
 ) -> tfrecreg.Build:
-    """Make a registry with a build of these records, to check, to load, or to release.
+    """Make a registry with a build of these records, for example to check, load or release it.
 
     Args:
         folder: the folder of the registry, made if it is missing.
@@ -107,7 +107,7 @@ def build_examples(
     for split, records in splits.items():
         own = (keys or {}).get(split) or [f"{number:08}" for number in range(len(records))]
         if len(own) != len(records):
-            raise UsageError(f"the split `{split}` has {len(records)} records and {len(own)} keys")
+            raise UsageError(f"the split `{split}` has {len(records)} records, but {len(own)} keys")
         data[split] = [_Keyed(record, key) for record, key in zip(records, own, strict=True)]
     return registry[name].build(
         data=data,
@@ -148,7 +148,7 @@ def write_digits(
 
 
 _FILES = 6
-"""How many of the first raw files, and how many of the largest raw files, to damage."""
+"""This many of the first raw files, and this many of the largest, are damaged."""
 
 STRANGE_FOLDER = "raw \x1b[31m'\"$(é)\n"
 """A folder name that no message can print unchanged."""
@@ -187,7 +187,7 @@ def damaged(folder: Path, scratch: Path, files: Sequence[RawFile]) -> Iterator[t
 
 
 def with_strange_names(folder: Path, scratch: Path, files: Sequence[RawFile]) -> Path:
-    """Return a copy of raw data, with additional files of strange names in each folder."""
+    """Return a copy of raw data in which each folder has additional files with strange names."""
     copy = fresh_copy(folder, scratch / "strange")
     kinds: dict[tuple[PurePosixPath, str], RawFile] = {}
     for each in files:
@@ -202,7 +202,7 @@ def with_strange_names(folder: Path, scratch: Path, files: Sequence[RawFile]) ->
 
 
 def fresh_copy(folder: Path, place: Path) -> Path:
-    """Copy a folder to a place, where an existing copy is replaced, and return the place."""
+    """Copy a folder to a place, replacing any earlier copy there, and return the place."""
     shutil.rmtree(place, ignore_errors=True)
     shutil.copytree(folder, place)
     return place

@@ -1,4 +1,4 @@
-"""The common base of the test classes, and the listing of a source in a new process.
+"""Defines the common base of the test classes. Lists a source in a new process.
 
 The base class has methods `verify_…` and no tests, so importing it into a module runs nothing. A
 class that inherits from it gets a test for each method: `verify_items` becomes `test_items`.
@@ -54,7 +54,7 @@ class KitTests(unittest.TestCase):
     """Base class of the kit: see :class:`SourceTests` and :class:`ValidatorTests`."""
 
     _shared: ClassVar[dict[str, Any]]
-    """Values that the tests of one class share; the first test that needs a value makes it."""
+    """Values that the tests of one class share. The first test that needs a value makes it."""
     _held: ClassVar[ExitStack]
 
     def __init_subclass__(cls, **arguments: Any) -> None:
@@ -95,17 +95,17 @@ class KitTests(unittest.TestCase):
 
 
 UNINSTALLED = "uninstalled"
-"""Distribution of a plugin that a test gives as a class."""
+"""The distribution of a plugin, if a test gives the plugin as a class."""
 
 
 @contextmanager
 def under_test(kind: type[PluginRecord[Any]], plugin: str | type[Any]) -> Iterator[Announced[Any]]:
-    """Yield the plugin, which commands and functions find while the block lasts.
+    """Yield the plugin. Commands and functions find it until the block ends.
 
     Args:
         kind: the class of the plugin's record.
-        plugin: the name of an installed plugin, or a class. A class has its name in the attribute
-            `name`, else its class name in lower case is used. The attribute `codes` has its codes.
+        plugin: the name of an installed plugin, or a class. The name of a class is its attribute
+            `name`, or else its class name in lower case. The attribute `codes` has its codes.
 
     Raises:
         PluginError: the plugin is not installed, or cannot be loaded.
@@ -135,7 +135,7 @@ def check_validator(
     schema: str | None = None,
     engine: Engine | None = None,
 ) -> Report:
-    """Check records with one validator, under its limits. No registry and no gate is needed.
+    """Check records with one validator, under its limits. This needs no registry and no gate.
 
     Args:
         validator: the name of an installed validator, or its class.
@@ -145,7 +145,7 @@ def check_validator(
         limits: options of the validator, as in ``limits.NAME`` of a gate.
         keys: the key of each record.
         labels: for each feature with labels, its class names in the order of their numbers.
-        schema: the text of a schema, in place of the inferred one.
+        schema: the text of a schema, instead of the inferred one.
         engine: the engine of the scan; None for this process.
 
     Returns:
@@ -183,7 +183,7 @@ def checked(
     engine: Engine | None = None,
     cache: ScanCache | None = None,
 ) -> Report:
-    """Return the report on one target, as :func:`check_validator` does."""
+    """Check one target as :func:`check_validator` does, and return the report."""
     with under_test(ValidatorRecord, validator) as announced:
         gate = GateConfig(limits={announced.name: dict(limits)} if limits else {})
         return check_target(
@@ -225,7 +225,7 @@ def make(source: GuardedSource, item: Item) -> bytes | Skipped:
 def in_other_process(
     source: GuardedSource, items: Sequence[Item]
 ) -> tuple[SourceListing, list[bytes | Skipped]]:
-    """Return the listing and the records that a process with another hash seed makes."""
+    """List the source and make its records in a process with another hash seed."""
     seed = "1" if os.environ.get("PYTHONHASHSEED") != "1" else "2"
     with (
         patch.dict(os.environ, PYTHONHASHSEED=seed),

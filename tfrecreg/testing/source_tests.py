@@ -74,7 +74,7 @@ class SourceTests(KitTests):
     """Options of the source, as Python values."""
 
     def write_raw(self, folder: Path) -> None:
-        """Write small raw data into an empty folder; called once for all tests of the class."""
+        """Write small raw data into an empty folder, once for all tests of the class."""
         # Abstract, but not by `abc`: a runner then reports it as the error of the test class.
         raise NotImplementedError(f"{type(self).__name__} has no `write_raw`")
 
@@ -153,15 +153,15 @@ class SourceTests(KitTests):
     # The tests
 
     def verify_items(self) -> None:
-        """Some items have examples; each key is unique in its split."""
+        """Some items have examples, and each key is unique in its split."""
         keys = Counter((each.split, each.key) for each in self.items)
         twice = [key for key, count in keys.items() if count > 1]
         self.assertFalse(twice, "these keys are not unique in their splits")
         if not any(self.examples()):
-            self.fail(f"no item has an example; the listing is {self.listing.items[:5]}")
+            self.fail(f"no item has an example: the listing is {self.listing.items[:5]}")
 
     def verify_listing_is_repeatable(self) -> None:
-        """Two listings of one source object are equal, and so is the listing of another object."""
+        """Two listings of one source object are equal, and equal that of another object."""
         source = self.open()
         with self._told():
             first, second = list_source(source), list_source(source)
@@ -198,7 +198,7 @@ class SourceTests(KitTests):
         self._once("build 1", lambda: self._built(1))
 
     def verify_labels(self) -> None:
-        """Label maps belong to features of the schema or the examples; numbers are in range."""
+        """Label maps belong to features of the schema or the examples. Numbers are in range."""
         schema = parse_schema(self.listing.schema, "the schema")
         declared = {feature.name for feature in schema.features}
         found = list(self.examples())
@@ -213,8 +213,8 @@ class SourceTests(KitTests):
                 outside = [each for each in values.values if not 0 <= int(each) < len(names)]
                 if outside:
                     self.fail(
-                        f"{_named(item)} has the number {outside[0]} in `{feature}`, and "
-                        f"`labels` has {len(names)} names for it"
+                        f"{_named(item)} has the number {outside[0]} in `{feature}`, but `labels` "
+                        f"has only {len(names)} names for it"
                     )
 
     def verify_raw_files(self) -> None:
@@ -241,10 +241,10 @@ class SourceTests(KitTests):
             if path is None:
                 continue
             if path not in known:
-                self.fail(f"`raw_path` of {_named(item)} is `{path}`, not one of `raw_files`")
+                self.fail(f"`raw_path` of {_named(item)} is `{path}`, which `raw_files` lacks")
             encoded = example.get("image/encoded")
             if encoded is not None and encoded.values != (storage.read(path),):
-                self.fail(f"`image/encoded` of {_named(item)} is not the bytes of `{path}`")
+                self.fail(f"`image/encoded` of {_named(item)} differs from the bytes of `{path}`")
 
     def verify_place_does_not_matter(self) -> None:
         """The same raw data in a folder with another name give the same results."""
@@ -281,10 +281,10 @@ class SourceTests(KitTests):
         """Builds in one process and in several have the same bytes."""
         one = self._once("build 1", lambda: self._built(1))
         two = self._once("build 2", lambda: self._built(2))
-        self.assertEqual(_contents(one), _contents(two), "builds by one and by two processes")
+        self.assertEqual(_contents(one), _contents(two), "builds with one process and with two")
 
     def verify_codes(self) -> None:
-        """Every code is a code of `SRC`, or the source's record defines it with all its texts."""
+        """Every code is a `SRC` code, or the source's record defines it with all its texts."""
         own = self.announced.record.codes
         known = {*CORE_CODES, *(code.code for code in own)}
         entries = [*self.listing.items, *self.made]

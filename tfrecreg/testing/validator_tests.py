@@ -64,7 +64,7 @@ class ValidatorTests(KitTests):
         self.announced: Announced[Any] = self.entered(under_test(ValidatorRecord, self.validator))
 
     def check(self, target: Target, **more: Any) -> Report:
-        """Return the report on a target; fail the test if the validator fails."""
+        """Return the report on a target. Fail the test if the validator fails."""
         try:
             report = checked(target, self.announced.qualified, **{"limits": self.limits, **more})
         except TfrecregError as error:
@@ -81,7 +81,7 @@ class ValidatorTests(KitTests):
         return target_of(bare_files([str(folder / "kit.tfrecord-*")]))
 
     def built(self, records: GivenRecords) -> Target:
-        """Build records with a manifest, keys, labels and a schema; return them as a target."""
+        """Build records with a manifest, keys, labels and a schema, and return them as a target."""
         return find_target(
             build_examples(self.scratch(), {"train": records}, labels=self.labels or None)
         )
@@ -104,7 +104,7 @@ class ValidatorTests(KitTests):
             self.assertFalse([f"{found.code} {found.message}" for found in each.findings])
 
     def verify_bad_records(self) -> None:
-        """The validator finds each of its codes."""
+        """The validator finds each of its codes in the records for it."""
         own = [code.code for code in self.announced.record.codes]
         silent = [code for code in own if code not in self.bad]
         self.assertFalse(silent, "`bad` has no records for these codes")
@@ -134,7 +134,7 @@ class ValidatorTests(KitTests):
             self.assertTrue(text.isprintable(), f"{text!r} has characters of the data: use `safe`")
 
     def verify_any_shards(self) -> None:
-        """The same records in one shard and in three have the same findings, except for places."""
+        """The same records have the same findings in one shard and in three, except for places."""
         one, three = (self.check(self.bare(self.everything, shards=n)) for n in (1, 3))
         self.assertEqual(_counts(one), _counts(three), "in one shard and in three")
 
@@ -146,7 +146,7 @@ class ValidatorTests(KitTests):
         self.assertEqual(here.measures, there.measures)
 
     def verify_cached_results(self) -> None:
-        """`check --cached` finds the same from cached results as from the records."""
+        """`check --cached` finds the same in cached results as in the records."""
         folder = self.scratch()
         target = self.bare(self.everything, shards=2)
         for shard in target.shards:  # a file that changed just now is not cached

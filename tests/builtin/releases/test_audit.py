@@ -291,7 +291,8 @@ class TestShallow:
         assert (report.status, report.exit_code, report.findings) == ("error", 3, ())
         assert report.errors == (
             "a shallow clone: the commits that added releases are not in it; hint: `git fetch "
-            "--unshallow`; in CI, `fetch-depth: 0` for actions/checkout, `GIT_DEPTH: 0` for GitLab",
+            "--unshallow`; in CI, set `fetch-depth: 0` for actions/checkout or `GIT_DEPTH: 0` for "
+            "GitLab",
         )
         git(here, "fetch", "--quiet", "--unshallow")
         assert [code for code, _ in said(look(here))] == ["REG002"]
@@ -305,7 +306,7 @@ class TestShallow:
             "`origin/main` does not name a commit in this shallow clone"
         )
         command = "git fetch --unshallow origin '+refs/heads/*:refs/remotes/origin/*'"
-        assert caught.value.hint.startswith(f"`{command}`; in CI, `fetch-depth: 0`")
+        assert caught.value.hint.startswith(f"`{command}`; in CI, set `fetch-depth: 0`")
         git(here, *shlex.split(command)[1:])
         codes = [code for code, _ in said(look(here, base="origin/main"))]
         assert codes == ["REG002"]

@@ -60,7 +60,7 @@ IMG = WAIVER.format("IMG003", "2027-01-31") + 'fingerprint = "I*"\n'
         (
             "",
             "gates.default.validators = ['crc']",
-            ["`gates.default.validators`: was all that apply, is `crc`"],
+            ["`gates.default.validators`: was all that apply, is only `crc`"],
         ),
         (
             "gates.default.validators = ['crc', 'schema', 'images']",
@@ -80,7 +80,7 @@ IMG = WAIVER.format("IMG003", "2027-01-31") + 'fingerprint = "I*"\n'
             "policy.max_waiver_days = 91",
             ["`policy.max_waiver_days` was 90, is 91"],
         ),
-        ("", "plugins.disable = ['images']", ["`plugins.disable` now has `images`"]),
+        ("", "plugins.disable = ['images']", ["`plugins.disable` now also has `images`"]),
         ("policy.max_waiver_days = 90", "", ["`policy.max_waiver_days` was 90, is not set"]),
     ],
 )

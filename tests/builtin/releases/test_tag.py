@@ -127,7 +127,7 @@ def test_a_commit_that_points_to_other_bytes_is_refused(root: Path, registry: Re
         for version in ("1.0.0", "2.0.0")
     )
     assert caught.value.message == (
-        f"commit {head} does not hold `digits@1.0.0`: expected a pointer to {first}…, "
+        f"commit {head} does not hold `digits@1.0.0`: expected a pointer to {first}…, but "
         f"`data/digits.dvc` points to {second}…"
     )
     assert caught.value.exit_code == 2
@@ -191,10 +191,10 @@ def test_outside_git_there_is_nothing_to_tag(digits_registry: Path) -> None:
 
 def test_a_tag_elsewhere_is_never_moved(root: Path, registry: Registry) -> None:
     git(root, "tag", "--annotate", "--message", "mine", "digits@v1.0.0", "HEAD")
-    with pytest.raises(ConflictError, match=r"the tag `digits@v1\.0\.0` is there at commit "):
+    with pytest.raises(ConflictError, match=r"the tag `digits@v1\.0\.0` exists at commit "):
         call(registry, "digits@1.0.0")
     git(root, "tag", "digits@v2.0.0", "after-2.0.0")
-    with pytest.raises(ConflictError, match="is there and is not annotated"):
+    with pytest.raises(ConflictError, match="exists and is not annotated"):
         call(registry, "digits@2.0.0")
 
 
@@ -202,7 +202,7 @@ def test_one_commit_has_one_version(root: Path, registry: Registry) -> None:
     git(root, "tag", "--annotate", "--message", "mine", "digits@v9.0.0", "after-1.0.0")
     with pytest.raises(ConflictError) as caught:
         call(registry, "digits@1.0.0")
-    assert "is tagged `digits@v9.0.0`, and GTO allows one version per commit" in str(caught.value)
+    assert "is tagged `digits@v9.0.0`, but GTO allows one version per commit" in str(caught.value)
 
 
 def test_a_registry_below_the_root_has_its_folder_in_the_tag(
@@ -220,7 +220,11 @@ class TestYank:
     @pytest.mark.parametrize(
         ("reference", "reason", "message"),
         [
-            ("digits", "wrong", "`digits` is a build, which changes: only releases are yanked"),
+            (
+                "digits",
+                "wrong",
+                "`digits` is a build, which may change: only releases can be yanked",
+            ),
             ("digits@7.0.0", "wrong", "no release `digits@7.0.0`"),
             ("digits@1.0.0", " ", "`digits@1.0.0` cannot be yanked without a reason"),
         ],

@@ -111,6 +111,6 @@ def test_build_that_was_adopted_from_a_salvaged_set(digits_registry: Path) -> No
     (finding,) = found["findings"]
     assert (finding["code"], finding["message"], finding["fingerprint"]) == (
         "SHD009",
-        "it was adopted from a salvaged set",
+        "it was adopted from salvaged files",
         "SHD009:digits:::",
     )

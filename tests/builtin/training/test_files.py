@@ -137,7 +137,7 @@ def test_files_whose_names_say_no_split_are_one(write: Write) -> None:
     first, second = tfrecreg.data_source(path, ["train[:75%]", "train[75%:]"])
     assert (found(first), found(second)) == ([0, 1, 2], [3])
     for split in ("train+test", ["train", "test"], ["train[:50%]", "validaton"]):
-        with pytest.raises(UsageError, match="would all be the same records"):
+        with pytest.raises(UsageError, match="would each contain all records"):
             tfrecreg.data_source(path, split)
 
 
@@ -342,14 +342,14 @@ def test_a_glob_may_name_a_part_of_what_is_there(numbers: Path) -> None:
         ({"split": "validation"}, "has no split `validation`"),
         ({"split": "train[:"}, "`train[:` is not an expression for splits"),
         ({"split": "train[:101]"}, "reaches beyond its split, which has 100 records"),
-        ({"decode": True}, "no schema says which features hold images"),
+        ({"decode": True}, "no schema says which features are images"),
         ({"with_key": True}, "has shards without an index, so its records have no keys"),
-        ({"raw": True, "decode": True}, "are read as payloads, without `schema`"),
-        ({"raw": True, "features": ["n"]}, "are read as payloads, without `schema`"),
+        ({"raw": True, "decode": True}, "are read as payloads: `schema`, `features`"),
+        ({"raw": True, "features": ["n"]}, "are read as payloads: `schema`, `features`"),
         ({"features": ["n"]}, "no schema lists the features of the records"),
         ({"damaged": "ignore"}, "`damaged` should be one of `raise` and `skip`, found `ignore`"),
-        ({"damaged": "skip"}, '`damaged="skip"` and `max_damaged` belong together'),
-        ({"max_damaged": 3}, '`damaged="skip"` and `max_damaged` belong together'),
+        ({"damaged": "skip"}, '`damaged="skip"` and `max_damaged` need each other'),
+        ({"max_damaged": 3}, '`damaged="skip"` and `max_damaged` need each other'),
         (
             {"damaged": "skip", "max_damaged": "some"},
             "`max_damaged`: expected a number of records such as `10`, or a share such as "
@@ -417,7 +417,7 @@ def test_damaged_records_may_be_skipped_up_to_a_limit(damaged: Path) -> None:
     with pytest.raises(RefusedError) as caught:
         list(strict)
     assert caught.value.message.startswith(
-        f"2 damaged records of `{target}` were left out, and `max_damaged` allows 1; the last: "
+        f"2 damaged records of `{target}` were left out, but `max_damaged` allows 1; the last: "
         f"record 17 of `{damaged}`"
     )
     assert len(pickle.loads(pickle.dumps(source)).__getitems__([3])) == 0

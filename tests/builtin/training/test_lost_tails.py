@@ -115,7 +115,7 @@ def test_it_is_a_record_that_may_be_skipped(damaged: tuple[Path, int]) -> None:
     assert len(list(source)) == sound
     assert len(source.skipped) == len(source) - sound >= 1
     none = tfrecreg.data_source(path, raw=True, damaged="skip", max_damaged=0)
-    with pytest.raises(RefusedError, match="were left out, and `max_damaged` allows 0"):
+    with pytest.raises(RefusedError, match="were left out, but `max_damaged` allows 0"):
         list(none)
 
 

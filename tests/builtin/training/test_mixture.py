@@ -226,7 +226,7 @@ def test_arguments_that_make_no_sense(made: Callable[..., Mixture], more: dict[s
 
 def test_an_open_source_keeps_its_form(numbered: Path) -> None:
     source = tfrecreg.data_source("digits1", "train", registry=numbered)
-    with pytest.raises(UsageError, match="open already, and keeps its form: `split` and `decode`"):
+    with pytest.raises(UsageError, match="already open, so `split` and `decode`"):
         tfrecreg.mixture([source], "train", decode=True)
     raw = tfrecreg.data_source("digits7", "train", registry=numbered, raw=True)
     with pytest.raises(UsageError, match="in `raw`: True in `digits7`, False in `digits1`"):
@@ -255,7 +255,7 @@ def test_elements_of_members_have_the_same_features(animals: tfrecreg.Registry) 
         tfrecreg.mixture(["pets", "wild"], registry=animals)
     assert caught.value.message == (
         "elements of the members differ in `weight`: missing in `pets`, float of shape () in "
-        "`wild`; `features=[…]` reads only features that agree"
+        "`wild`; `features=[…]` can select features that agree"
     )
     common = tfrecreg.mixture(["pets", "wild"], features=["label", "legs"], registry=animals)
     assert sorted(common[0]) == ["label", "legs"]

@@ -198,7 +198,7 @@ def test_ten_records_and_a_thousand_million_take_the_same_memory() -> None:
 
 def test_states_of_other_records_are_refused() -> None:
     state = order(10).state(3)
-    with pytest.raises(UsageError, match="its `records` is `10`, and here it is `11`"):
+    with pytest.raises(UsageError, match="its `records` is `10`, but here it is `11`"):
         Order.from_states([state], records=11, source=SOURCE)
     with pytest.raises(UsageError, match="here it is `fedc`"):
         Order.from_states([state], records=10, source="fedc")
@@ -207,7 +207,7 @@ def test_states_of_other_records_are_refused() -> None:
 @pytest.mark.parametrize(
     ("change", "fault"),
     [
-        ({"format": 5}, "has format 5, this tfrecreg knows 1, 2 and 4"),
+        ({"format": 5}, "has format 5, but this tfrecreg reads only 1, 2 and 4"),
         ({"format": None}, "it is not a JSON object"),
         ({"seed": "x"}, "its `seed` is 'x'"),
         ({"drop_remainder": 0}, "its `drop_remainder` is 0"),
@@ -228,11 +228,11 @@ def test_a_state_that_is_none_is_refused(change: dict[str, Any], fault: str) -> 
 
 def test_states_that_do_not_belong_together_are_refused() -> None:
     first = order(10, host=0, hosts=3).state(1)
-    with pytest.raises(UsageError, match="its `seed` is `8`, and here it is `7`"):
+    with pytest.raises(UsageError, match="its `seed` is `8`, but here it is `7`"):
         resumed([first, order(10, seed=8, epoch=1, host=1, hosts=3).state(1)], 10)
     second = order(10, host=1, hosts=3).state(1)
     for states in ([first, second], [first, second, second]):
-        with pytest.raises(UsageError, match="expected the state of each of 3 hosts"):
+        with pytest.raises(UsageError, match="expected one state from each of 3 hosts"):
             resumed(states, 10)
 
 

@@ -286,7 +286,7 @@ def test_what_cannot_be_decoded(digits_original: Path, tmp_path: Path) -> None:
         tfrecreg.data_source("digits", "train", registry=digits_original, decode="picture")
     schema = tmp_path / "x.pbtxt"
     schema.write_text('feature { name: "image/height" type: INT shape {} }\n')
-    with pytest.raises(UsageError, match="no schema says which features hold images"):
+    with pytest.raises(UsageError, match="no schema says which features are images"):
         tfrecreg.data_source(
             "digits", "train", registry=digits_original, schema=schema, decode=True
         )

@@ -200,7 +200,7 @@ def test_lists_of_unknown_form_are_not_left_out_silently(
     tf: Any, write: Write, schema: Path
 ) -> None:
     path = write("a.tfrecord", [video(tf, 1) + field(2, field(7, b"new"))])
-    with pytest.raises(RefusedError, match=r"it has lists, which do not parse"):
+    with pytest.raises(RefusedError, match=r"it has lists, but does not parse"):
         tr.data_source(path)[0]
     with pytest.raises(RefusedError, match=r"is not a `tf\.train\.SequenceExample`"):
         tr.data_source(path, schema=schema)[0]

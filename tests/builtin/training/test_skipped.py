@@ -67,7 +67,7 @@ def apart(way: str, do: Callable[..., Any], *arguments: Any) -> Any:
 
 def refusal(shard: Path, record: int) -> str:
     return (
-        f"2 damaged records of `{shard}` were left out, and `max_damaged` allows 1; the last: "
+        f"2 damaged records of `{shard}` were left out, but `max_damaged` allows 1; the last: "
         f"record {record} of `{shard}`, at byte "
     )
 
@@ -185,7 +185,7 @@ def test_a_list_that_cannot_be_made(
     with pytest.raises(StorageError) as caught:
         skipping(shard, 1)
     assert caught.value.message == (
-        f"no list of damaged records can be made in `{tmp_path}/none`: No such file or directory"
+        f"cannot create the list of damaged records in `{tmp_path}/none`: No such file or directory"
     )
     assert caught.value.hint == "`TMPDIR` names another folder for temporary files"
     assert caught.value.exit_code == 3
@@ -204,4 +204,4 @@ def test_a_list_that_cannot_be_written(shard: Path) -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
         signal.signal(signal.SIGXFSZ, before)
     assert caught.value.message.startswith("the list of damaged records in `")
-    assert caught.value.message.endswith("` cannot be kept: File too large")
+    assert caught.value.message.endswith("` cannot be read or written: File too large")

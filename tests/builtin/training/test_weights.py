@@ -122,11 +122,11 @@ def test_a_state_of_other_weights_is_refused() -> None:
 @pytest.mark.parametrize(
     ("values", "text"),
     [
-        ([1, -2], "the weight of record 1 of `mnist` is -2, by `numbers`"),
-        ([1, float("nan")], "the weight of record 1 of `mnist` is NULL, by `numbers`"),
-        ([float("inf"), 1], "the weight of record 0 of `mnist` is inf, by `numbers`"),
-        ([0, 0], "no record of `mnist` has a weight above zero, by `numbers`"),
-        ([], "no record of `mnist` has a weight above zero, by `numbers`"),
+        ([1, -2], "the weight of record 1 of `mnist` is -2, according to `numbers`"),
+        ([1, float("nan")], "the weight of record 1 of `mnist` is NULL, according to `numbers`"),
+        ([float("inf"), 1], "the weight of record 0 of `mnist` is inf, according to `numbers`"),
+        ([0, 0], "no record of `mnist` has a weight above zero, according to `numbers`"),
+        ([], "no record of `mnist` has a weight above zero, according to `numbers`"),
         ([[1, 2]], r"one number per record, found"),
     ],
 )
@@ -216,6 +216,6 @@ def test_records_without_a_class(numbers: Path) -> None:
 
 def test_a_copy_in_another_process_does_not_ask(pets: Path) -> None:
     copy = pickle.loads(pickle.dumps(tfrecreg.data_source(pets, "train")))
-    with pytest.raises(UsageError, match="which a copy of a source lacks"):
+    with pytest.raises(UsageError, match="but a copied source has none"):
         copy.order(seed=1, weights="class")
     assert len(copy.order(seed=1, weights=np.ones(100))) == 100

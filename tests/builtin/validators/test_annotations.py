@@ -221,9 +221,7 @@ class TestANN005:
         assert found(checked) == [("ANN005", "image/class/label", 24)]
         (finding,) = checked["findings"]
         assert finding["severity"] == "warning"
-        assert finding["message"] == (
-            "`test` has none of 24 of the 30 classes of `image/class/label`"
-        )
+        assert finding["message"] == ("`test` lacks 24 of the 30 classes of `image/class/label`")
         assert finding["fingerprint"] == "ANN005::test:image/class/label:"
         assert len(finding["locations"]) == 20
         assert finding["locations"][4]["detail"] == "`class 5`"
@@ -233,9 +231,7 @@ class TestANN005:
         splits = {"train": [labelled(0), labelled(1)], "test": [labelled(0), labelled(1)]}
         checked = look(tmp_path, splits, label_map=str(tmp_path / "map"))
         (finding,) = checked["findings"]
-        assert finding["message"] == (
-            "no split has any of 1 of the 3 classes of `image/class/label`"
-        )
+        assert finding["message"] == ("all splits lack 1 of the 3 classes of `image/class/label`")
         assert [place["detail"] for place in finding["locations"]] == ["`bird`"]
 
     def test_a_split_without_labels_lacks_none(self, tmp_path: Path) -> None:

@@ -248,7 +248,7 @@ class TestCRC006:
         assert finding["at"]["offset"] == 0
         assert finding["at"]["tensorflow"] == "stops here"
         assert finding["at"]["detail"] == (
-            "compression should be `gzip`, which 4 of the 5 shards of its set are, found `none`"
+            "compression should be `gzip`, as in 4 of the 5 shards of its set, found `none`"
         )
         assert found["summary"]["records"] == 10
 

@@ -36,15 +36,19 @@ class TestDUP005:
             (
                 first,
                 10,
-                "labeled 2; record 0 of "
-                f"{tmp_path}/x-test.tfrecord-00000-of-00001 is the same, labeled 0",
+                "labeled 2, but the same image is labeled 0 in record 0 of "
+                f"{tmp_path}/x-test.tfrecord-00000-of-00001",
             ),
-            (first, 15, f"labeled 2; record 2 of {tmp_path}/{first} is the same, labeled 1"),
+            (
+                first,
+                15,
+                f"labeled 2, but the same image is labeled 1 in record 2 of {tmp_path}/{first}",
+            ),
         ]
         (finding,) = (each for each in checked["findings"] if each["code"] == "DUP005")
         assert (finding["severity"], finding["count"]) == ("warning", 2)
         assert finding["fingerprint"] == "DUP005::::"
-        assert finding["message"] == "an image has a label that contradicts another record's"
+        assert finding["message"] == "an image has different labels in different records"
 
     def test_equal_labels_no_labels_and_several_labels_do_not_contradict(
         self, tmp_path: Path

@@ -49,8 +49,8 @@ def test_what_was_planted_is_counted_exactly(tmp_path: Path) -> None:
     }
     by_code = {each["code"]: each for each in found["findings"]}
     assert by_code["DUP002"]["message"] == (
-        "a record of `test` has the image of one of `train`: 10 of 410 different ones of `test`, "
-        "2.44 %, and at most 1 % may be shared"
+        "a record of `test` has the same image as one of `train`: 10 of 410 different ones of "
+        "`test` are shared (2.44 %), which is above the limit of 1 %"
     )
     assert (by_code["DUP001"]["severity"], by_code["DUP002"]["severity"]) == ("warning", "error")
     assert len(by_code["DUP002"]["locations"]) == 10
@@ -80,10 +80,10 @@ def test_a_leak_of_a_share_of_the_smaller_split_is_an_error(
     assert (leak["severity"], seen["status"], leak["count"]) == (*found, common)
     limit = "1" if share is None else f"{100 * share:g}"
     more = (
-        f": {common} of 100 different ones of `test`, {common} %, and at most {limit} % may be "
-        "shared"
+        f": {common} of 100 different ones of `test` are shared ({common} %), which is "
+        f"above the limit of {limit} %"
     )
-    assert leak["message"] == "a record of `test` has the image of one of `train`" + (
+    assert leak["message"] == "a record of `test` has the same image as one of `train`" + (
         more if found[0] == "error" else ""
     )
     assert leak["fingerprint"] == "DUP002::test::train"
@@ -94,7 +94,7 @@ def test_a_smaller_training_split_in_the_test_split_is_an_error(tmp_path: Path) 
     write(tmp_path, "test", [record(image(number)) for number in range(600)])
     (leak,) = look(tmp_path)["findings"]
     assert leak["message"].endswith(
-        ": 5 of 5 different ones of `train`, 100 %, and at most 1 % may be shared"
+        ": 5 of 5 different ones of `train` are shared (100 %), which is above the limit of 1 %"
     )
     assert leak["severity"] == "error"
 
@@ -135,7 +135,7 @@ def test_records_without_an_image_are_compared_whole_whatever_the_order(tmp_path
     found = look(tmp_path)
     assert codes(found) == [("DUP001", "train", 1)]
     assert found["findings"][0]["message"] == (
-        "a record of `train` has the content of an earlier one"
+        "a record of `train` has the same content as an earlier one"
     )
 
 
@@ -205,7 +205,7 @@ class TestOptions:
         (finding,) = found["findings"]
         assert finding["severity"] == "error"
         assert finding["message"] == (
-            "a record of `test` belongs to a group of `train`, by `more/patient`"
+            "a record of `test` is in a group of `train`, according to `more/patient`"
         )
         assert [place["record"] for place in finding["locations"]] == [0, 3]
         assert found["measures"]["duplicates.ungrouped"] == 1
@@ -232,7 +232,7 @@ class TestOptions:
         assert codes(found) == [("DUP004", "scans:test::train", 1)]
         (place,) = found["findings"][0]["locations"]
         assert place["key"] == "cat/p2_b.png"
-        assert place["detail"].startswith("`p2`: in one group with record ")
+        assert place["detail"].startswith("`p2`: in the same group as record ")
         assert place["detail"].endswith(", key cat/p2_a.png")
         assert found["measures"]["duplicates.ungrouped"] == 1
         # A record behind those of the index has no key.
@@ -259,7 +259,7 @@ class TestOptions:
         found = look(tmp_path, pixels=True)
         assert codes(found) == [("DUP001", "train", 1), ("DUP002", "test::train", 1)]
         messages = {each["message"] for each in found["findings"]}
-        assert "a record of `train` has the pixels of an earlier one" in messages
+        assert "a record of `train` has the same pixels as an earlier one" in messages
 
     def test_pixels_without_pillow_are_an_incomplete_check(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -292,8 +292,7 @@ class TestOptions:
             ),
             (
                 {"group": "a", "group_key": "b"},
-                "`tfrecreg.toml`: `limits.duplicates` expected one of `group` and `group_key`, "
-                "found both",
+                "`tfrecreg.toml`: `limits.duplicates` cannot have both `group` and `group_key`",
             ),
             (
                 {"group_key": "(a"},

@@ -152,7 +152,7 @@ def test_images_that_tensorflow_does_not_decode_are_told_of(tmp_path: Path, deco
     (finding,) = checked["findings"]
     assert (finding["code"], finding["severity"]) == ("IMG007", "warning")
     assert finding["message"] == (
-        "`image/encoded` should be an image that TensorFlow decodes as it is"
+        "`image/encoded` should be an image that TensorFlow decodes correctly"
     )
     assert found(checked) == [("IMG007", [(1, "a BMP with the header of OS/2")])]
 
@@ -186,8 +186,8 @@ class TestIMG004:
             (
                 "IMG004",
                 [
-                    (0, f"a PNG of {len(png()) - 12} bytes that ends before its end"),
-                    (1, f"a JPEG of {len(data)} bytes that ends before its end"),
+                    (0, f"the PNG is cut off after {len(png()) - 12} bytes"),
+                    (1, f"the JPEG is cut off after {len(data)} bytes"),
                 ],
             )
         ]
@@ -223,7 +223,7 @@ class TestDecode:
         data = (
             b"\x89PNG\r\n\x1a\n" + head + chunk(b"IDAT", zlib.compress(b"")) + chunk(b"IEND", b"")
         )
-        detail = f"{len(data)} bytes that decode to 30000 × 30000 pixels"
+        detail = f"{len(data)} bytes decode to 30000 × 30000 pixels"
         for options in ({}, {"decode": True}, {"max_pixels": 900_000_000}):
             folder = tmp_path / "-".join(options)
             folder.mkdir(exist_ok=True)
@@ -272,7 +272,7 @@ def test_a_dataset_without_images_says_why_it_was_not_looked_at(digits: Digits) 
     assert ImagesValidator().applies(target(manifest=manifest)) is None
     bare = replace(manifest, features={"x": 1})
     why = ImagesValidator().applies(target(manifest=bare))
-    assert why == "there is no feature of images: `image/encoded`, or one with an `image_domain`"
+    assert why == "no feature holds images: neither `image/encoded` nor one with an `image_domain`"
     named = 'feature { name: "x" type: BYTES image_domain {} }'
     assert ImagesValidator().applies(target(manifest=bare, schema=named)) is None
 

@@ -99,7 +99,7 @@ def test_an_image_that_was_encoded_again_is_found_by_its_name(
     findings, counts = look(tmp_path / "x", raw)
     assert [each["code"] for each in findings] == ["SRC017"]
     assert (counts["by_name"], counts["other_bytes"]) == (1, 1)
-    message = "its image differs from the image of the item of `imagefolder` with the same name"
+    message = "its image differs from the image of the item with the same name in `imagefolder`"
     assert findings[0]["message"] == message
     assert findings[0]["locations"][0]["record"] == 11
 

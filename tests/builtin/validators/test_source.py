@@ -153,7 +153,9 @@ class TestSRC017:
         assert (finding["code"], finding["count"]) == ("SRC017", 1)
         (place,) = finding["locations"]
         assert (place["split"], place["key"]) == ("test", "dog/07.png")
-        assert place["detail"] == (f"`TEST/dog/07.png` has {size} bytes, the record's image {size}")
+        assert place["detail"] == (
+            f"`TEST/dog/07.png` has {size} bytes, but the record's image has {size}"
+        )
         assert measure(found, "source.compared") == 12
 
 
@@ -165,7 +167,7 @@ class TestSRC091:
         (place,) = finding["locations"]
         assert (place["split"], place["key"]) == ("train", "cat/00.png")
         assert place["detail"] == "expected `TRAIN/cat/00.png`"
-        assert finding["message"] == "the raw file named by its key does not exist"
+        assert finding["message"] == "the raw file that its key names does not exist"
 
 
 class TestSRC019:
@@ -308,7 +310,7 @@ def test_it_does_not_apply_where_there_is_nothing_to_compare(pets) -> None:
         schema_path=None,
     )
     assert SourceValidator().applies(target) == (
-        "there is no ledger, and no feature `image/key/sha256`"
+        "there is neither a ledger nor a feature `image/key/sha256`"
     )
 
 

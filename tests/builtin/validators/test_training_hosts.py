@@ -80,8 +80,8 @@ def test_what_was_built_for_its_hosts_is_not_found(digits: Digits, hosts: int) -
             10**6,
             4000 * MB,
             4,
-            "expected at most 40 shards for 4 hosts, found 500 of 8.0 MB on average, less than "
-            "10.0 MB",
+            "expected at most 40 shards for 4 hosts, found 500 with 8.0 MB on average, which is "
+            "less than 10.0 MB",
         ),
         (4, 10**6, 50 * MB, 4, ""),  # too small for more than one each
         (3, 3, 100, 4, ""),  # fewer records than hosts: one shard each is all there can be

@@ -84,14 +84,14 @@ class TestRelease:
         first_shard(root).unlink()
         assert main(["-C", str(root), "release", "digits", *arguments]) == 1
         told = capsys.readouterr().err
-        assert "`digits@1.0.0` exists, and the files in `data/digits` do not match the" in told
+        assert "`digits@1.0.0` exists, but the files in `data/digits` do not match the" in told
         assert "is missing" in told
         assert "hint: tfrecreg repair digits\n" in told
 
     def test_nothing_to_do_is_not_said_of_a_withdrawn_release(self, root: Path) -> None:
         registry = open_registry(root)
         yank(registry, "digits@1.0.0", "labels are wrong")
-        with pytest.raises(ConflictError, match="has this content and was yanked: labels"):
+        with pytest.raises(ConflictError, match="has this content, but was yanked: labels"):
             release(registry, ReleaseRequest(name="digits"))
 
     @pytest.mark.medium

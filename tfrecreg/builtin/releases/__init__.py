@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @hookimpl
 def tfrecreg_validators() -> Iterator[ValidatorRecord]:
     """Yield `changes`."""
-    about, codes = "what changed since the version before", CodeList("REG014")
+    about, codes = "what changed since the previous version", CodeList("REG014")
     yield ValidatorRecord("changes", about, codes, _load, runs_with="limits")
 
 

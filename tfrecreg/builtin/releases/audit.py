@@ -1,9 +1,9 @@
 """Checks the releases of a registry without their bytes, for pull requests.
 
-A fault of one branch shows in its own files. If two branches made a release with the same number,
-or two releases after the same parent, only a comparison shows it: `base` names the other branch.
-A change that breaks data and accepts the damage in `tfrecreg.toml` passes its own gate, so the
-settings that it loosens are reported as well.
+A fault in one branch is visible in its own files. If two branches made releases with the same
+number or the same parent, this shows only if the branches are compared: `base` names the other
+branch. A change can break data and also make `tfrecreg.toml` accept the damage, so that its own
+gate passes. So loosened settings are reported as well.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ _DEFAULT = "default"
 def loosened(before: Config, after: Config) -> list[Finding]:
     """A finding for each thing that `after` accepts and `before` does not.
 
-    A changed limit of a validator always counts: only the validator knows which one is looser.
+    A changed limit always counts, because only its validator knows which limit is looser.
     """
     tally, where = Tally(), Location(shard=CONFIG_NAME)
     for subject, message in (*_waivers(before, after), *_gates(before, after)):
@@ -101,7 +101,7 @@ def _waivers(before: Config, after: Config) -> Iterator[tuple[str, str]]:
         yield "policy.max_waiver_days", f"`policy.max_waiver_days` was {then}, is {_text(now)}"
     more = sorted(set(after.plugins.disable) - set(before.plugins.disable))
     if more:
-        yield "plugins.disable", f"`plugins.disable` now has {listed(more)}"
+        yield "plugins.disable", f"`plugins.disable` now also has {listed(more)}"
 
 
 def _gates(before: Config, after: Config) -> Iterator[tuple[str, str]]:
@@ -116,7 +116,7 @@ def _gates(before: Config, after: Config) -> Iterator[tuple[str, str]]:
 
 
 def _gate(before: GateConfig, after: GateConfig) -> Iterator[tuple[str, str]]:
-    """The key of each setting that was loosened, and how."""
+    """Yield the key of each loosened setting, and how it changed."""
     if _STRICT.index(after.fail_on) > _STRICT.index(before.fail_on):
         yield "fail_on", f"was {before.fail_on.value}, is {after.fail_on.value}"
     codes = plugins().codes().values() if before.severity != after.severity else ()
@@ -136,7 +136,7 @@ def _gate(before: GateConfig, after: GateConfig) -> Iterator[tuple[str, str]]:
             yield "severity", f"was {then.value}, is {now.value} for `{safe(pattern)}`"
     if after.validators is not None:
         if before.validators is None:
-            yield "validators", f"was all that apply, is {listed(after.validators)}"
+            yield "validators", f"was all that apply, is only {listed(after.validators)}"
         elif gone := sorted({*before.validators} - {*after.validators}):
             yield "validators", f"no longer has {listed(gone)}"
     for validator in sorted({*before.limits, *after.limits}):
@@ -155,8 +155,8 @@ def _text(value: object) -> str:
 
 
 VALIDATOR = "registry"
-"""Name of the validator in the report, which is the validator that checks single releases."""
-_FETCH = "`{}`; in CI, `fetch-depth: 0` for actions/checkout, `GIT_DEPTH: 0` for GitLab"
+"""The report names this validator, because it is the one that checks single releases."""
+_FETCH = "`{}`; in CI, set `fetch-depth: 0` for actions/checkout or `GIT_DEPTH: 0` for GitLab"
 _FETCH_ALL = "git fetch --unshallow origin '+refs/heads/*:refs/remotes/origin/*'"
 
 
@@ -234,8 +234,8 @@ def audit_releases(
 
 
 def _all_datasets(registry: Registry, other: _Base | None) -> set[str]:
-    """Datasets of the registry, and datasets whose releases are missing or only on the other
-    branch.
+    """Datasets of the registry, including those whose releases are missing here or exist only on
+    the other branch.
     """
     found = {*registry.dataset_names(), *(other.datasets() if other is not None else ())}
     try:
@@ -268,8 +268,8 @@ class _Base:
     """Git revision as the user named it."""
     commit: str
     meeting: str
-    """The last common commit, as hex; empty if the clone lacks it. A shallow clone that has the
-    commits since then is enough to judge what this branch did."""
+    """The last common commit, as hex; empty if the clone lacks it. A shallow clone with the commits
+    since then is enough to judge this branch."""
     config: Config
     """The configuration at `meeting`, or else at `commit`."""
     manifests: Mapping[str, str]
@@ -306,7 +306,7 @@ class _Base:
         return sorted({path.split("/")[1] for path in self.manifests})
 
     def changes(self, dataset: Dataset, here: Audit) -> Iterator[str]:
-        """Lines about an unreleased build, and about the releases that the branch lacks."""
+        """Yield lines about an unreleased build, and about releases that the branch lacks."""
         # Needs NumPy, which other audits do not.
         from tfrecreg.builtin.releases.diff.verdict import changes_of
 
@@ -325,7 +325,7 @@ class _Base:
                     yield changes_of(resolve(dataset.registry, f"{dataset}@{version}"))
 
     def issues(self, dataset: Dataset, here: Audit) -> Iterator[Issue]:
-        """The issues of the releases of both branches combined."""
+        """The issues that show only if the releases of both branches are combined."""
         name, shown = dataset.name, safe(self.revision)
         links: dict[Version, Link] = dict(here.links)
         theirs: dict[Version, Link] = {}
@@ -365,7 +365,7 @@ class _Base:
     def _left_out(
         self, name: str, mine: Mapping[Version, Link], theirs: Mapping[Version, Link]
     ) -> Iterator[Issue]:
-        """New releases of this branch that leave out a release of the other branch."""
+        """New releases of this branch that lack the changes of a release on the other branch."""
         shown = safe(self.revision)
         for version in sorted(mine.keys() - theirs.keys()):
             for link, other in forks({**theirs, version: mine[version]}, across=True):
@@ -376,7 +376,7 @@ class _Base:
                     yield left_out_issue(name, link, other, link.version, shown)
 
     def _link(self, path: str) -> Link | None:
-        """The link of a release; None if it is damaged there, which that branch's check reports."""
+        """The link of a release; None if it is damaged on that branch, whose check reports it."""
         data = git.read_blob(self.root, self.commit, path)
         if data is None:
             return None

@@ -1,8 +1,8 @@
-"""The `registry` validator: releases are unchanged, and their numbers follow the rules.
+"""The `registry` validator: checks that releases are unchanged and their numbers follow the rules.
 
 It examines manifests, schemas and git's history, but no shards. For a release it reports the
-problems of that release, including a later release that records another state of it. For a build
-it reports the problems of every release of its dataset, because the next release follows them.
+problems of that release, for example a later release that recorded a different state of it. For a
+build it reports the problems of all releases of its dataset, because the next release follows them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tfrecreg.core.registry.history import Issue
 
 HISTORY = "registry.history"
-"""Name of the measure with the reason why git's history is unknown or incomplete."""
+"""The name of a measure that says why git's history is unknown or incomplete."""
 
 
 class EmptyPart(NamedTuple):
@@ -93,7 +93,7 @@ class RegistryValidator(Validator):
 
 
 class Ignoring(Visitor):
-    """Ignores a shard, which does not matter to the registry."""
+    """Ignores a shard, because the registry is checked without shards."""
 
     def __init__(self, shard: Shard) -> None:
         del shard

@@ -1,4 +1,4 @@
-"""The validator `changes`, which limits the changes since the previous version::
+"""The validator `changes` limits how much may change since the previous version::
 
 [gates.default]
 limits.changes = { labels = "1%", removed = 0 }
@@ -29,14 +29,14 @@ _Limit = Annotated[SkipLimit, SkipLimit.parse]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeLimits:
-    """`[gates.<gate>.limits.changes]`: numbers of examples, or shares of the examples of the
-    previous version.
+    """`[gates.<gate>.limits.changes]`: each limit is a number of examples, or a share of the
+    previous version's examples.
     """
 
     labels: _Limit | None = None
     """Examples with another label."""
     changed: _Limit | None = None
-    """Examples with the same key and another record."""
+    """Examples whose key is the same but whose record differs."""
     removed: _Limit | None = None
     """Examples that were removed."""
     added: _Limit | None = None
@@ -57,7 +57,7 @@ class ChangesValidator(Validator):
 
     def applies(self, target: Target) -> str | None:
         if target.home is None or target.manifest is None:
-            return "it has no previous version: it does not belong to a registry"
+            return "it does not belong to a registry, so it has no previous version"
         return None
 
     def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], Ignoring]:
@@ -76,7 +76,7 @@ class ChangesValidator(Validator):
             return
         result = diff_sides(side_of(before), side_of(found))
         if not result.known or result.unread:
-            why = result.unread_reason or "indexes are not here"
+            why = result.unread_reason or "indexes are not on this machine"
             raise FailureError(
                 f"the changes since `{before.name}` cannot be counted: {why}", hint=result.hint
             )

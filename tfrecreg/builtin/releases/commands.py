@@ -1,4 +1,4 @@
-"""`tfrecreg release`, `tag`, `yank` and `audit`, and the output of these and of `build`."""
+"""The commands `tfrecreg release`, `tag`, `yank` and `audit`, and what they and `build` print."""
 
 from __future__ import annotations
 
@@ -81,13 +81,13 @@ def release_command(
 
 
 def accepted(report: Report | None) -> dict[str, Any]:
-    """The findings that did not fail the gate, for a JSON document."""
+    """The findings that are reported although the gate passed, for a JSON document."""
     document = report.to_json() if report is not None else {}
     return {key: document.get(key, []) for key in ("findings", "waived", "lowered")}
 
 
 def print_release(session: Session, result: ReleaseResult) -> None:
-    """Print the release, new or existing, and the commands to run next."""
+    """Print the release, which may have existed before, and the commands to run next."""
     from tfrecreg.core.terminal.console import line
     from tfrecreg.core.terminal.findings import print_accepted
 
@@ -140,7 +140,7 @@ def yank_command(session: Session, reference: str, reason: str) -> None:
     """Mark a release as wrong, so that `latest` skips it.
 
     REF is a release (mnist@1.2.0). It stays available under its full version, where `show` gives
-    the reason and `check` warns. If GTO's tags register the version, a further tag deregisters it.
+    the reason and `check` warns. If a GTO tag registers the version, another tag deregisters it.
     """
     from tfrecreg.builtin.releases.tag import yank
     from tfrecreg.core.terminal.console import line
@@ -170,8 +170,8 @@ def audit_command(
 ) -> int:
     """Check the releases of datasets, without their bytes.
 
-    Checks manifests, version numbers, parents and git history, and that today's schemas parse. NAME
-    is a dataset; without one, all datasets of the registry are audited.
+    Checks manifests, version numbers, parents and git history, and whether today's schemas parse.
+    NAME is a dataset. Without NAME, all datasets of the registry are checked.
     """
     from tfrecreg.builtin.releases.audit import audit_releases
 
@@ -221,7 +221,7 @@ def print_built(
     if result.resumed:
         kept = "shard" if result.resumed == 1 else "shards"
         session.err.print(
-            f"reused {result.resumed} finished {kept} of an earlier run; --anew rebuilds every "
+            f"reused {result.resumed} finished {kept} of an earlier run: --anew rebuilds every "
             "shard"
         )
     if result.growth is not None:
@@ -236,7 +236,7 @@ def print_built(
 
 
 def print_growth(console: Console, growth: Growth, *, would: bool = False) -> None:
-    """Print the shards that a build keeps, rewrites and adds, on one line."""
+    """Print in one line which shards a build keeps, rewrites and adds."""
     from tfrecreg.core.terminal.console import line
 
     parts = [

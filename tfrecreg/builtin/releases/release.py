@@ -1,4 +1,4 @@
-"""Release a build: the gate passes, the number is legal, the bytes are kept, one rename commits."""
+"""Release a build: check the gate and the number, keep the bytes, and commit with one rename."""
 
 from __future__ import annotations
 
@@ -55,19 +55,19 @@ class ReleaseRequest:
 
     name: str
     version: str | None = None
-    """MAJOR.MINOR.PATCH; None or ``auto`` to count from the parent."""
+    """MAJOR.MINOR.PATCH; None or ``auto`` to count up the parent's number."""
     bump: Level = "auto"
-    """Which part to count up if no version is given; ``auto`` takes the smallest legal step. A
-    build that is already released gets no other number by counting."""
+    """Which part to count up if no version is given. ``auto`` takes the smallest legal step, and
+    gives no second number to a build that is already released."""
     note: str = ""
     raw: str | None = None
-    """Folder of the raw data to compare the size with. None for the size in the manifest, or if it
-    has none, for the `raw` of the dataset."""
+    """The shards are compared with the size of the raw data in this folder. None takes the size
+    from the manifest, or else the dataset's `raw` folder."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ReleaseResult(ShortRepr):
-    """A release, made now or already present."""
+    """A release that was made now, or that existed already."""
 
     manifest: Manifest = field(repr=False)
     version: Version
@@ -100,7 +100,8 @@ def release(
         if schema != resolved.schema:
             path = resolved.schema_path
             progress.note(
-                f"`{path}` has the same meaning as at the build: the release keeps its old text"
+                f"`{path}` was edited, but its meaning did not change: the release keeps the old "
+                "text"
             )
         asked = request.version if request.version != "auto" else None
         version = parse_version(asked) if asked is not None else None
@@ -115,7 +116,7 @@ def release(
             return _exists(change, parse_version(was.version), build, progress)
         version = choose_number(request.name, version, request.bump, before, step, versions, hint)
         if hint:
-            progress.note(f"a smaller number might be legal if more were known: {hint}")
+            progress.note(f"a smaller number might be legal, but bytes are missing here: {hint}")
         _raw_is_unchanged(registry, request.name, build)
         report = _judge(registry, request, build, engine or LocalEngine(1), progress)
         sealed = partial(_released, registry, request, version, before, step, build)
@@ -134,7 +135,7 @@ def release(
 def _exists(
     change: Transaction, version: Version, build: Manifest, progress: Progress
 ) -> ReleaseResult:
-    """Handle a taken number: the same content is fine, other content is a conflict."""
+    """Handle a number that exists. The same content is fine, but other content is a conflict."""
     dataset = change.dataset
     registry, name = dataset.registry, dataset.name
     there = dataset.release_manifest(version)
@@ -143,12 +144,12 @@ def _exists(
         yanks = read_yanks(dataset, version)
         if yanks:
             raise ConflictError(
-                f"`{name}@{version}` has this content and was yanked: {yanks[-1].reason}"
+                f"`{name}@{version}` has this content, but was yanked: {yanks[-1].reason}"
             )
         expect_intact(
             build,
             below(resolve(registry, name).storage()),
-            what=f"`{name}@{version}` exists, and the files in `{layout.build_folder(name)}`",
+            what=f"`{name}@{version}` exists, but the files in `{layout.build_folder(name)}`",
             hint=repair_hint(name),
             progress=progress,
         )
@@ -157,7 +158,7 @@ def _exists(
             wrong = tracker().pointer_issue(dataset, links_of(dataset))
         if wrong is not None:
             raise RefusedError(
-                f"`{name}@{version}` exists, and `{wrong.path}` is not its pointer: "
+                f"`{name}@{version}` exists, but `{wrong.path}` is not its pointer: "
                 f"{wrong.message}",
                 hint=f"`dvc add {layout.build_folder(name)}` writes it again",
             )
@@ -166,8 +167,8 @@ def _exists(
         return ReleaseResult(
             manifest=there, version=version, created=False, report=None, commands=()
         )
-    digests = f"it has content {there.content[:16]}…, the build has {build.content[:16]}…"
-    what = "another schema" if all(same) else "other names of classes"
+    digests = f"it has content {there.content[:16]}…, but the build has {build.content[:16]}…"
+    what = "another schema" if all(same) else "other class names"
     what = what if same[0] else f"other content: {digests}"
     raise ConflictError(
         f"`{name}@{version}` exists with {what}",
@@ -178,7 +179,7 @@ def _exists(
 def _parent(
     registry: Registry, name: str, versions: list[Version], version: Version | None
 ) -> Resolved | None:
-    """The parent: the newest release, or the newest below the requested number."""
+    """The parent: the newest release, or the newest one below the requested number."""
     below = [each for each in versions if version is None or each < version]
     if versions and not below:
         raise UsageError(
@@ -206,7 +207,9 @@ def _judge(
     resolved = resolve(registry, name)
     target = target_of(resolved, raw=raw, progress=progress)
     if target.raw is None:
-        progress.note("the size of the raw data is not known: inflation is not judged; see --raw")
+        progress.note(
+            "inflation is not judged, because the size of the raw data is unknown: see --raw"
+        )
     report = check_target(
         target,
         registry.config,
@@ -218,12 +221,12 @@ def _judge(
     )
     if report.errors:
         raise FailureError(
-            f"the gate could not judge `{name}`, nothing was released: {report.errors[0]}",
+            f"the gate could not judge `{name}`, so nothing was released: {report.errors[0]}",
             hint=f"tfrecreg check {name}",
         )
     if report.status != "pass":
         raise RefusedError(
-            f"the gate failed, nothing was released: {report.findings[0].message}",
+            f"the gate failed, so nothing was released: {report.findings[0].message}",
             hint=f"tfrecreg check {name}" + (f" --raw {request.raw}" if request.raw else ""),
             findings=report.findings,
         )
@@ -281,7 +284,7 @@ def choose_number(
     versions: Sequence[Version],
     hint: str = "",
 ) -> Version:
-    """The requested number, or the next one."""
+    """The requested number, or the next number if none is requested."""
     if parent is None or parent.release is None or change.level == "initial":
         return version or Version(1, 0, 0)
     before = parse_version(parent.release.version)
@@ -298,7 +301,8 @@ def choose_number(
             f"`{version}` understates the change since {before}: it is {change.level}, "
             f"not {said}: {safe('; '.join(change.reasons), limit=2000)}"
         )
-        advice = f"{legal}; it might be smaller if more were known: {hint}" if hint else legal
+        unsure = f". A smaller number might be legal, but bytes are missing here: {hint}"
+        advice = f"{legal}{unsure if hint else ''}"
         raise _refused(REG001, name, version, message, advice)
     above = [each for each in versions if each > version and each.major == version.major]
     if above and change.level != "patch":

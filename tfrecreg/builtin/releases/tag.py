@@ -1,4 +1,4 @@
-"""Tags a release in git in GTO's format, and yanks releases, which `latest` then skips.
+"""Tags releases in git, in GTO's format. Yanks releases, so that `latest` skips them.
 
 A tag points to a commit that holds the release and the pointer to its bytes, so that `dvc pull` at
 that commit fetches exactly these bytes.
@@ -45,7 +45,7 @@ def tag(
     commit: str | None = None,
     progress: Progress = SILENT,
 ) -> TagResult:
-    """Tag a release, and assign it to a stage; repeating it changes nothing.
+    """Tag a release, and assign it to a stage if one is given. Repeating this changes nothing.
 
     Without a commit, the first commit that holds the release and its bytes is tagged.
     """
@@ -60,7 +60,7 @@ def _released(registry: Registry, reference: str, what: str) -> Release:
     found = resolve(registry, reference)
     if isinstance(found, Release):
         return found
-    raise UsageError(f"`{found.name}` is a build, which changes: only releases are {what}")
+    raise UsageError(f"`{found.name}` is a build, which may change: only releases can be {what}")
 
 
 def _tag(release: Release, stage: str | None, revision: str | None) -> TagResult:
@@ -111,23 +111,23 @@ def _is_there(tags: list[git.GitTag], wanted: str, commit: str, name: str) -> bo
         if each.name == wanted:
             what = f"at commit {each.commit[:12]}" if each.annotated else "and is not annotated"
             raise ConflictError(
-                f"the tag `{wanted}` is there {what}: expected an annotated tag at {commit[:12]}"
+                f"the tag `{wanted}` exists {what}: expected an annotated tag at {commit[:12]}"
             )
         if each.commit == commit and git.is_version(name, each.name):
             raise ConflictError(
-                f"commit {commit[:12]} is tagged `{each.name}`, and GTO allows one version "
-                "per commit: name another with --commit"
+                f"commit {commit[:12]} is tagged `{each.name}`, but GTO allows one version per "
+                "commit: name another with --commit"
             )
     return False
 
 
 def _push_commands(tags: Iterable[str]) -> tuple[str, ...]:
-    """The commands that publish the tags, one each."""
+    """The commands that publish the tags, one for each tag."""
     return tuple(f"git push origin '{each}'" for each in tags)
 
 
 def _commit_of(release: Release, revision: str | None) -> str:
-    """The commit to tag: the named one, or the oldest that holds the release and its bytes."""
+    """The commit to tag: the given one, or the oldest with the release and its pointer."""
     root, name = release.registry.storage.root, release.dataset.name
     frozen = release.manifest.release
     pointers = tracker().pointers(layout.build_folder(name))
@@ -143,7 +143,7 @@ def _commit_of(release: Release, revision: str | None) -> str:
         return commit
     folder = layout.release_folder(name, release.version)
     commits = [each.commit for each in git.touches(root, folder, *pointers)]
-    missing = "no commit has it yet"
+    missing = "it is in no commit yet"
     for commit in dict.fromkeys(reversed(commits)):
         missing = _lacks(release, commit)
         if not missing:
@@ -155,7 +155,7 @@ def _commit_of(release: Release, revision: str | None) -> str:
 
 
 def _lacks(release: Release, commit: str) -> str:
-    """What a commit lacks, or has in another form; empty if it has everything."""
+    """What is missing or different in a commit; empty if it has everything."""
     root = release.registry.storage.root
     path = f"{layout.release_folder(release.dataset.name, release.version)}/{MANIFEST_NAME}"
     data = git.read_blob(root, commit, path)
@@ -181,15 +181,15 @@ def _lacks(release: Release, commit: str) -> str:
             seen.append(f"`{place}` points to {safe(value[:16])}…")
     neither = " nor ".join(f"`{each}`" for each in pointers)
     pointed = " and ".join(seen) or f"neither {neither} points to it"
-    return f"expected a pointer to {(expected or '')[:16]}…, {pointed}"
+    return f"expected a pointer to {(expected or '')[:16]}…, but {pointed}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class YankResult(TagResult):
-    """The result of yanking a release, and the tag that deregisters it in GTO, if it has one."""
+    """The result of yanking a release, with the tag, if any, that deregisters it in GTO."""
 
     yank: Yank
-    """Yank of the release, new or existing."""
+    """The yank of the release, which may have existed before."""
     yanked_now: bool
 
 
@@ -198,7 +198,7 @@ def yank(
 ) -> YankResult:
     """Mark a release as wrong, with a reason.
 
-    Repeating it for the same reason changes nothing.
+    Repeating this with the same reason changes nothing.
     """
     release = _released(registry, reference, "yanked")
     reason = reason.strip()
@@ -223,7 +223,7 @@ def yank(
 
 
 def _deregister(release: Release, done: YankResult) -> YankResult:
-    """Deregister a registered version in GTO with a tag: tags are never moved or removed."""
+    """Add the tag that deregisters a version in GTO. Tags are never moved or removed."""
     root = release.registry.storage.root
     try:
         name = git.artifact(release.dataset.name, git.folder_in_tree(root))

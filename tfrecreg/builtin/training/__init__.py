@@ -1,4 +1,4 @@
-"""Reading splits while a model trains: any record by its number, in any order, exactly once.
+"""Reads splits while a model trains: records by their numbers, in any order, each exactly once.
 
 Only `load` needs TensorFlow.
 """

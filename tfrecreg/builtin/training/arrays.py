@@ -1,9 +1,9 @@
-"""From payloads to NumPy: the form follows from the schema, never from a record.
+"""Converts payloads to NumPy arrays. Only the schema decides their form, never a record.
 
 A required feature of fixed shape is an array of that shape. Any other feature has one dimension, or
 the schema's shape if only one side of that shape is unknown. A list of a SequenceExample is an
-array whose first side is its steps, or a list of arrays if steps differ or no schema gives their
-shape.
+array whose first side counts the steps. It is a list of arrays if the steps differ in length, or if
+no schema gives their shape.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ class ArrayColumn(NamedTuple):
     shape: tuple[int, ...]
     """Lengths of the sides; -1 for a side that varies."""
     is_fixed: bool
-    """Whether a record without the feature, or with another number of values, is refused."""
+    """Whether to refuse a record that lacks the feature or has another number of values."""
     is_list: bool = False
-    """Whether the feature is a list of a SequenceExample. The first side is the steps; if a second
-    side varies, the value is a list of arrays."""
+    """Whether the feature is a list of a SequenceExample. The first side counts the steps. If a
+    second side varies, the value is a list of arrays."""
     is_required: bool = False
     """Whether a record without this list is refused."""
 
@@ -183,8 +183,7 @@ class EitherReader:
             if not has_lists_field(payload):
                 return example
             raise RefusedError(
-                "is not a `tf.train.Example`: it has lists, which do not parse as a "
-                "SequenceExample's"
+                "is not a `tf.train.Example`: it has lists, but does not parse as a SequenceExample"
             )
         _expect_apart(sequence)
         found: dict[str, Any] = {
@@ -201,7 +200,7 @@ class EitherReader:
 
 
 class SequenceReader:
-    """Makes elements of SequenceExamples by a schema. Picklable."""
+    """Makes elements of SequenceExamples according to a schema. Picklable."""
 
     def __init__(self, columns: Sequence[ArrayColumn]) -> None:
         self._columns = columns
@@ -223,8 +222,8 @@ class SequenceReader:
 def _expect_apart(sequence: SequenceExample) -> None:
     if common := common_names(sequence):
         raise RefusedError(
-            f"has `{common[0]}` in its context and among its lists, and an element has one "
-            "value for each name"
+            f"has `{common[0]}` in its context and among its lists, but an element can hold only "
+            "one of them"
         )
 
 
@@ -261,7 +260,7 @@ Fit = Literal["stretch", "crop", "pad", "short-side"]
 
 @dataclass(frozen=True, kw_only=True)
 class ImageSize:
-    """The arguments about the form of decoded images that all readers take."""
+    """Arguments for the size and channels of decoded images, which all readers take."""
 
     size: tuple[int, int] | int | None = None
     """Height and width, or the shorter side; None to keep the size of each image."""
@@ -280,7 +279,7 @@ class ImageSize:
 
     @property
     def sides(self) -> tuple[int | None, int | None]:
-        """Height and width that all images get; None where they differ."""
+        """Height and width of every image; None for a side that differs between images."""
         return self.size if isinstance(self.size, tuple) else (None, None)
 
     def expect_sense(self, *, decodes: bool) -> None:
@@ -307,9 +306,9 @@ def expect_one_of(name: str, value: object, known: Sequence[object]) -> None:
 
 
 def expect_features(names: Iterable[str], known: Collection[str] | None) -> None:
-    """Refuse features that the schema lacks; `known` is None without a schema."""
+    """Refuse features that the schema lacks. `known` is None if there is no schema."""
     if known is None:
-        raise UsageError("no schema lists the features of the records: `schema=…` names one")
+        raise UsageError("no schema lists the features of the records: pass one with `schema=…`")
     for each in names:
         if each not in known:
             raise UsageError(

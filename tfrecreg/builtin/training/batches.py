@@ -1,4 +1,4 @@
-"""Joins elements to batches of NumPy arrays, and reads ahead along an order."""
+"""Joins elements into batches of NumPy arrays, and requests records before an order needs them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Numbers: TypeAlias = list[SupportsIndex]
 
 
 class ReadsBatches:
-    """A source whose elements come in batches, and whose epochs can be certified."""
+    """A source that yields batches and can certify its epochs."""
 
     name: str
     """The name for messages, escaped."""
@@ -51,24 +51,24 @@ class ReadsBatches:
         global_batch: int | None = None,
         drop_remainder: bool = False,
     ) -> Iterator[dict[str, Any]]:
-        """Batches of NumPy arrays, as JAX takes them.
+        """Yield batches of NumPy arrays, which JAX can use.
 
         Features of fixed shape are arrays, whose first side is the batch. So are decoded images, if
         all images of a batch have one shape. Any other feature is a list of arrays. A source
-        with keys adds the list `record/key`. With ``damaged="skip"`` a batch is shorter if a
-        record is damaged, and left out if none of its records remain.
+        with keys adds the list `record/key`. With ``damaged="skip"``, damaged records are missing
+        from their batch. A batch without any sound record is left out.
 
         Args:
-            size: elements per batch; or give `global_batch`.
-            order: numbers of records, such as an :class:`Order`; None for all in their order, or
-                the first epoch of a mixture.
-            global_batch: elements of the batch that all hosts of an :class:`Order` form together:
-                batch number k has the same records for any number of hosts that divides it.
+            size: elements per batch. Give either `size` or `global_batch`.
+            order: numbers of the records to read, such as an :class:`Order`; None for all records
+                in their order, or for the first epoch of a mixture.
+            global_batch: elements per batch of all hosts of an :class:`Order` together. Batch
+                number k has the same records for any number of hosts that divides `global_batch`.
             drop_remainder: whether to leave out a last batch that would be smaller.
 
         Raises:
-            UsageError: `size` is less than 1, or there is no schema, or elements are payloads; or
-                the hosts do not divide `global_batch`, or cannot share its rest.
+            UsageError: `size` is less than 1, there is no schema, elements are payloads, or the
+                hosts cannot share `global_batch` or the last batch equally.
             DamagedRecordError, RefusedError, StorageError: as for a single element.
 
         Example:
@@ -83,8 +83,8 @@ class ReadsBatches:
         elements = self.elements
         if elements.raw or elements.columns is None:
             raise UsageError(
-                f"no schema says which features of `{self.name}` can be stacked: `__getitems__` "
-                "reads lists of elements"
+                f"no schema says which features of `{self.name}` can be stacked: use "
+                "`__getitems__`, which returns a list of elements"
             )
         expect_free_names(elements)
         fixed = {each.name for each in elements.columns if each.is_fixed} | {DIGEST_FEATURE}
@@ -96,7 +96,7 @@ class ReadsBatches:
         return numbers
 
     def certificate(self) -> Certificate:
-        """An empty certificate, to collect the records of epochs of this source: see `report`.
+        """An empty certificate, for the records that epochs of this source hand out: see `report`.
 
         Example:
             >>> source = reg["mnist@1.0.0"].data_source("train", raw=True)
@@ -143,8 +143,8 @@ def numbers_of_batches(
 def _shares(order: Iterable[SupportsIndex], size: int, drop_remainder: bool) -> Iterator[Numbers]:
     """The numbers of this host in each global batch.
 
-    Hosts are dealt numbers one by one, so a batch of `size` consecutive numbers contains
-    `size / hosts` numbers of each host, for any number of hosts that divides it.
+    The numbers go to the hosts in turn. So `size` consecutive numbers contain `size / hosts`
+    numbers of each host, if `hosts` divides `size`.
     """
     if not isinstance(order, Order):
         raise UsageError("`global_batch` needs an order, which knows how many hosts share it")
@@ -170,7 +170,7 @@ def expect_free_names(elements: Elements) -> None:
     for column in elements.columns or ():
         if column.name in taken:
             raise UsageError(
-                f"the records have a feature `{column.name}`, and batches use this name for "
+                f"the records have a feature `{column.name}`, but batches use this name for "
                 "something else"
             )
 
@@ -178,7 +178,7 @@ def expect_free_names(elements: Elements) -> None:
 def stack(
     elements: Sequence[Mapping[str, Any]], fixed: Collection[str], images: Collection[str]
 ) -> dict[str, Any]:
-    """Join elements of the same form to a batch."""
+    """Join elements of the same form into a batch."""
     return {
         name: _stack([element[name] for element in elements])
         if name in fixed
@@ -215,7 +215,7 @@ def read_ahead(
     order: Order,
     numbers: Iterator[Numbers],
 ) -> Iterator[Numbers]:
-    """Yield the lists of numbers unchanged; if there is a cache, request the next records."""
+    """Yield the lists of numbers unchanged. If there is a cache, also request the next records."""
     far = shards.far
     if far is None:
         return numbers

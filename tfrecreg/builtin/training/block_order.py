@@ -1,4 +1,4 @@
-"""Permutations that are computed, not stored; orders by blocks; draws by weights.
+"""Computes permutations without storing them, shuffles by blocks, and draws by weights.
 
 ``docs/formats.md`` has the formulas, which never change after 1.0: saved states depend on them. A
 permutation is a generalized Feistel network with cycle-walking (J. Black and P. Rogaway, "Ciphers
@@ -27,14 +27,14 @@ from tfrecreg.core.values.typed_values import parse_size
 RecordNumbers = npt.NDArray[np.int64]
 
 _ROUNDS = 16
-"""Rounds of the network; with fewer, some permutations of five or six numbers are too frequent."""
+"""Rounds of the network. With fewer, some permutations of five or six numbers are too frequent."""
 _PREFIX = "tfrecreg order v1"
 _MAX = 2**62
 _MIX_1, _MIX_2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _SHIFT_1, _SHIFT_2, _SHIFT_3 = np.uint64(30), np.uint64(27), np.uint64(31)
 _ALL_BITS = (1 << 64) - 1
 _TO_62_BITS = np.uint64(2)
-"""The shift that leaves 62 bits, so that the sum with a half of 31 bits does not overflow."""
+"""This shift leaves 62 bits, so adding a half of 31 bits does not overflow."""
 
 
 class Permutation:
@@ -90,7 +90,7 @@ class Permutation:
 
 
 def mix(half: npt.NDArray[np.uint64], key: np.uint64) -> npt.NDArray[np.uint64]:
-    """62 bits per number, by a key: the finalizer of SplitMix64 of the number plus the key."""
+    """62 bits per number: SplitMix64's finalizer, applied to the sum of the number and the key."""
     # Sums and products of arrays wrap around at 2^64 on purpose.
     mixed = half + key
     mixed = (mixed ^ (mixed >> _SHIFT_1)) * _MIX_1
@@ -115,7 +115,7 @@ class Blocks:
     window: int = DEFAULT_WINDOW
     """Number of blocks whose records are shuffled together in a lane."""
     lanes: int = DEFAULT_LANES
-    """Number of lanes to which places are dealt."""
+    """Number of lanes. Successive places go to the lanes in turn."""
 
     def __post_init__(self) -> None:
         names = {"records": "block", "window": "block_window", "lanes": "block_lanes"}
@@ -136,7 +136,7 @@ class Blocks:
     def of_size(
         cls, block: BlockSize | None, window: int, lanes: int, mean_bytes: float, name: str
     ) -> Blocks | None:
-        """Blocks of a number of records, or of about a number of bytes."""
+        """Blocks of a given number of records, or of about a given number of bytes."""
         if block is None:
             return None
         window, lanes = integer_of("block_window", window), integer_of("block_lanes", lanes)
@@ -174,7 +174,7 @@ class BlockShuffle:
 
     @cached_property
     def _short(self) -> tuple[int, int]:
-        """The place of the last block in the row of blocks, and how many records it lacks."""
+        """The place of the last block in the shuffled row, and how many records it lacks."""
         lacking = self._count * self._blocks.records - self._records
         if not lacking:
             return self._count, 0
@@ -200,7 +200,7 @@ class BlockShuffle:
         return found
 
     def _in_row(self, places: RecordNumbers) -> RecordNumbers:
-        """The places in the row of blocks: shuffled in the windows of each lane."""
+        """The places in the row of blocks, after shuffling within each window of each lane."""
         lanes = self._blocks.lanes
         steps, lane = np.divmod(places, lanes)
         each, rest = divmod(self._records, lanes)
@@ -223,14 +223,14 @@ ValuesOf: TypeAlias = Callable[[str], "npt.NDArray[np.float64]"]
 """Gives the value of an SQL expression for each record of the shards, shape (n,)."""
 
 GIVEN = "numbers"
-"""The name, in messages and states, of weights that a program gave as numbers."""
+"""Messages and states use this name for weights that were given as numbers."""
 _BY_CLASS = "class"
 _CLASS = "dense_rank() OVER (ORDER BY label)"
 _DRAWS_PREFIX = "tfrecreg draws v1"
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _TO_53_BITS = np.uint64(9)
 _BITS = 53
-"""Number of bits of integers that float64 holds exactly."""
+"""Float64 holds every integer of this many bits exactly."""
 _MOST_BITS = 32
 
 
@@ -249,10 +249,12 @@ class Weights:
         bad = np.flatnonzero(~(np.isfinite(numbers) & (numbers >= 0)))
         if len(bad):
             shown = "NULL" if np.isnan(numbers[bad[0]]) else f"{numbers[bad[0]]:g}"
-            raise UsageError(f"the weight of record {bad[0]} of `{name}` is {shown}, by `{by}`")
+            raise UsageError(
+                f"the weight of record {bad[0]} of `{name}` is {shown}, according to `{by}`"
+            )
         largest = float(numbers.max(initial=0.0))
         if not largest:
-            raise UsageError(f"no record of `{name}` has a weight above zero, by `{by}`")
+            raise UsageError(f"no record of `{name}` has a weight above zero, according to `{by}`")
         bits = min(_BITS - len(numbers).bit_length(), _MOST_BITS)
         whole = np.rint(numbers / largest * float(1 << bits)).astype(np.int64)
         whole[(whole == 0) & (numbers > 0)] = 1
@@ -264,7 +266,7 @@ class Weights:
 
     @property
     def said(self) -> dict[str, str]:
-        """The entry of the weights in states."""
+        """What a state says about the weights."""
         return {"by": self.by, "digest": self.digest}
 
     @cached_property
@@ -276,15 +278,15 @@ class Weights:
 def weights_of(
     weights: str | npt.ArrayLike | None, name: str, selection: Selection, ask: ValuesOf | None
 ) -> Weights | None:
-    """The weights of the records of a source: by an expression, by class, or as numbers."""
+    """The weights of a source's records, from an expression, from ``"class"``, or from numbers."""
     if weights is None:
         return None
     if not isinstance(weights, str):
         return Weights(weights, GIVEN, name)
     if ask is None:
         raise UsageError(
-            f"`weights={weights!r}` needs the catalog, which a copy of a source lacks: make the "
-            "order where the source was opened"
+            f"`weights={weights!r}` needs the catalog, but a copied source has none: make the "
+            "order in the process that opened the source"
         )
     chosen = selection.numbers(np.arange(len(selection), dtype=np.int64))
     if weights != _BY_CLASS:

@@ -1,7 +1,8 @@
-"""Proves that an epoch handed out every record exactly once, and computes the rest of an epoch.
+"""Proves that an epoch handed out every record exactly once, and finds what is left of an epoch.
 
-The certificate is the multiset of the digests of the consumed records, so order does not matter and
-hosts add up their certificates. It is compared with the index: equal records have equal digests.
+A certificate is the multiset of the digests of the consumed records. So their order does not
+matter, and hosts can merge their certificates. It is compared with the indexes' digests: equal
+records have equal digests.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ class EpochReport:
 
     @property
     def is_complete(self) -> bool:
-        """Whether every record was handed out, each once, and nothing else."""
+        """Whether every record was handed out exactly once, and nothing else was."""
         return not (self.missed or self.doubled or self.foreign)
 
     def __str__(self) -> str:
@@ -82,7 +83,7 @@ class EpochReport:
 
 
 def digest_of(payload: bytes) -> npt.NDArray[np.uint8]:
-    """The digest of a payload, uint8 of shape (16,), as elements carry it."""
+    """The digest of a payload as elements hold it: uint8 of shape (16,)."""
     found = np.frombuffer(record_digest(canonical(payload)), np.uint8)
     digest: npt.NDArray[np.uint8] = found.copy()
     return digest
@@ -164,7 +165,7 @@ class Certificate:
         self._digests += other._digests
 
     def to_bytes(self) -> bytes:
-        """The certificate as bytes, for a file or another host."""
+        """The certificate as bytes, to store it in a file or send it to another host."""
         return _MAGIC + self.identity.encode("ascii") + bytes(self._digests)
 
     @classmethod
@@ -192,11 +193,11 @@ class Certificate:
         digests: npt.NDArray[np.uint8],
         named: Callable[[int], RecordName],
     ) -> EpochReport:
-        """Compare with the records of a source, whose digests have the shape (records, 16)."""
+        """Compare with the `digests` of a source's records, an array of shape (records, 16)."""
         if identity != self.identity:
             raise UsageError(
                 f"the certificate is not about the records of `{name}`: its identity is "
-                f"`{self.identity}`, theirs is `{identity}`"
+                f"`{self.identity}`, but theirs is `{identity}`"
             )
         expected = digest_rows(digests)
         found = digest_rows(self.digests)
@@ -229,7 +230,7 @@ def digest_rows(digests: npt.NDArray[np.uint8]) -> RecordDigests:
 def _record_names(
     places: npt.NDArray[np.int64], counts: npt.NDArray[np.int64], named: Callable[[int], RecordName]
 ) -> tuple[RecordName, ...]:
-    """The first records with a counted digest, each digest at most as often as its count."""
+    """Name the first records whose digest is counted. A digest is named at most `counts` times."""
     found: list[RecordName] = []
     left: dict[int, int] = {}
     for position in np.flatnonzero(counts[places] > 0).tolist():
@@ -244,7 +245,7 @@ def _record_names(
 
 
 class Stage:
-    """The part of a sequence that `hosts` hosts have not consumed, renumbered from 0 in order."""
+    """The places of a sequence that hosts have not consumed yet, numbered again from 0."""
 
     def __init__(self, counts: Sequence[int]) -> None:
         self.counts = tuple(counts)
@@ -270,7 +271,7 @@ class Stage:
         return all(count == share(total, host, hosts) for host, count in enumerate(self.counts))
 
     def places(self, left: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """The places in the sequence that the numbers `left` of the rest stand for."""
+        """Translate the numbers `left`, which count within the rest, to places in the sequence."""
         hosts = len(self.counts)
         parts = np.searchsorted(self._starts, left, side="right") - 1
         found = np.empty_like(left)
@@ -286,12 +287,12 @@ class Stage:
 
 
 def share(places: int, host: int, hosts: int) -> int:
-    """How many of `places` places are dealt to one of `hosts` hosts."""
+    """How many of `places` places host number `host` of `hosts` gets."""
     return max(0, -(-(places - host) // hosts))
 
 
 def integer_of(name: str, value: Any) -> int:
-    """A Python int, which JSON can hold, from an integer of Python or NumPy; others are refused."""
+    """Convert an integer of Python or NumPy to an int, for JSON. Refuse anything else."""
     try:
         if not isinstance(value, bool):
             return operator.index(value)
@@ -301,11 +302,9 @@ def integer_of(name: str, value: Any) -> int:
 
 
 def expect_host(host: int, hosts: int) -> None:
-    """Refuse a host that is not one of `hosts`."""
+    """Refuse a host number that is not below `hosts`."""
     if hosts < 1 or not 0 <= host < hosts:
-        raise UsageError(
-            f"`host` should be one of `hosts`, from 0 on; found host {host} of {hosts}"
-        )
+        raise UsageError(f"`host` should be from 0 to `hosts` - 1, found host {host} of {hosts}")
 
 
 def expect_enough(records: int, hosts: int, name: str) -> None:
@@ -315,7 +314,7 @@ def expect_enough(records: int, hosts: int, name: str) -> None:
 
 
 def joined(stages: Sequence[Stage], last: Stage) -> tuple[Stage, ...]:
-    """The stages and `last`. Two successive prefixes become one prefix."""
+    """The stages and `last`. Two successive prefixes are joined into one."""
     if not last.consumed:
         return tuple(stages)
     if not last.is_prefix:

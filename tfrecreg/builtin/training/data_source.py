@@ -60,9 +60,9 @@ from tfrecreg.core.values.text import safe
 
 
 class DataSource(ReadsBatches, Sequence[Any]):
-    """The records of a split, by number. :func:`tfrecreg.data_source` makes one.
+    """The records of a split, to read by their numbers. :func:`tfrecreg.data_source` makes one.
 
-    Picklable, usable after a fork and by several threads. Every read verifies checksums.
+    It can be pickled, used after a fork, and shared by threads. Every read verifies checksums.
 
     Example:
         >>> source = reg["mnist@1.0.0"].data_source("train", decode=True)
@@ -112,13 +112,13 @@ class DataSource(ReadsBatches, Sequence[Any]):
     @overload
     def __getitem__(self, record: slice) -> DataSource: ...
     def __getitem__(self, record: SupportsIndex | slice) -> Any:
-        """One element; or, for a slice, another source, for which nothing is read.
+        """One element. A slice gives another source, and reads nothing.
 
         Raises:
             NoSuchRecordError: the number is out of range; also an IndexError.
             DamagedRecordError: its checksums do not match; `damaged` does not apply.
-            RefusedError: it is not an Example, does not fit the schema, or an image in it does
-                not decode.
+            RefusedError: the record is not an Example, does not fit the schema, or holds an image
+                that does not decode.
             StorageError: its shard cannot be read, or has changed since.
         """
         if isinstance(record, slice):
@@ -127,10 +127,10 @@ class DataSource(ReadsBatches, Sequence[Any]):
         return self._element(number, self._shards.payload(number))
 
     def __getitems__(self, records: Iterable[SupportsIndex]) -> list[Any]:
-        """The elements with these numbers, in the order asked for: a batch in one call.
+        """The elements with these numbers, in the given order. One call reads a batch.
 
-        Reads are sorted, and reads of neighbours are joined. With ``damaged="skip"`` the list is
-        shorter where a record is damaged.
+        Reads are sorted, and reads of neighbours are joined. With ``damaged="skip"``, the list
+        leaves out damaged records.
 
         Raises:
             NoSuchRecordError, DamagedRecordError, RefusedError, StorageError: as for one record.
@@ -161,7 +161,7 @@ class DataSource(ReadsBatches, Sequence[Any]):
 
     @property
     def where(self) -> str | None:
-        """The condition that its records were selected by; None without one."""
+        """The condition that selected its records; None without one."""
         return self._selection.where
 
     @property
@@ -178,8 +178,8 @@ class DataSource(ReadsBatches, Sequence[Any]):
 
     @property
     def skipped(self) -> tuple[SkippedRecord, ...]:
-        """Damaged records that were left out so far by this source, its parts and its copies in
-        worker processes, on this machine.
+        """The damaged records that this source has left out so far, including those of its parts
+        and of its copies in worker processes on this machine.
 
         Raises:
             StorageError: the list, a temporary file, cannot be read.
@@ -206,10 +206,10 @@ class DataSource(ReadsBatches, Sequence[Any]):
         return read_ahead(self._shards, self._selection, order, numbers)
 
     def reading_ahead(self, order: Order) -> Iterator[int]:
-        """The numbers of an order, while the blocks of the following records come into the cache.
+        """Yield the numbers of an order, and request the blocks of the next records into the cache.
 
-        For a sampler, whose process knows the order: the workers then find the blocks in the cache.
-        Without a cache, it yields only the numbers.
+        A sampler uses it, because its process knows the order. The workers then find the blocks in
+        the cache. Without a cache, nothing is requested.
 
         Example:
             >>> source = reg["mnist@1.0.0"].data_source("train")
@@ -236,7 +236,7 @@ class DataSource(ReadsBatches, Sequence[Any]):
 
         Args:
             n: how many parts.
-            drop_remainder: whether all parts get the same number of records; no part gets the rest.
+            drop_remainder: whether all parts get the same number of records. The rest is left out.
 
         Raises:
             UsageError: `n` is less than 1.
@@ -267,32 +267,32 @@ class DataSource(ReadsBatches, Sequence[Any]):
         block_window: int = DEFAULT_WINDOW,
         block_lanes: int = DEFAULT_LANES,
     ) -> Order:
-        """The numbers that one host reads in an epoch, in its order.
+        """The numbers of the records that one host reads in an epoch, in the order of reading.
 
-        The shares of all hosts are disjoint and together contain all records; with
-        `drop_remainder`, up to ``hosts - 1`` records are left out. With `weights`, as many records
-        are drawn with replacement, in proportion to their weights.
+        The shares of all hosts are disjoint and together contain all records. With
+        `drop_remainder`, up to ``hosts - 1`` records are left out. With `weights`, the same number
+        of records is drawn with replacement, in proportion to their weights.
 
         Args:
-            seed: seed of the permutation; None for the order of the records.
+            seed: seed of the permutation; None to keep the order of the records.
             epoch: each epoch has another permutation.
             host: number of this host, from 0.
             hosts: number of hosts that share the records.
             drop_remainder: whether all hosts get equally many records.
-            weights: ``"class"`` to draw all classes equally often, an SQL expression on the columns
-                of `tfrecreg query` for the whole target, or a number for each record. None for a
+            weights: ``"class"`` to draw all classes equally often, an SQL expression that `tfrecreg
+                query` would evaluate on the whole target, or one number per record. None for a
                 permutation. The first two need the extra `query`.
-            block: how many consecutive records form a block, or a size such as
-                ``"16MiB"`` for about that many bytes: a shuffle by blocks, so that one read from a
-                store gets many records. None for a shuffle of all records.
+            block: how many consecutive records form a block, or its approximate size, such as
+                ``"16MiB"``. Records are then shuffled by blocks, so that one read from a store gets
+                many records. None to shuffle all records.
             block_window: how many blocks are shuffled together in a lane.
-            block_lanes: how many lanes records are taken from in turn. Make it a multiple of the
-                numbers of hosts: then no two hosts read the same block.
+            block_lanes: number of lanes, from which records are taken in turn. If it is a multiple
+                of the number of hosts, no two hosts read the same block.
 
         Raises:
-            UsageError: there are more hosts than records, `host` is not one of `hosts`, or weights
-                are not finite, negative, all zero, or without a seed; or `block` is not a size, or
-                without a seed.
+            UsageError: there are more hosts than records, `host` is not below `hosts`, `block` is
+                not a size, a weight is negative or not finite, all weights are zero, or `weights`
+                or `block` is given without a seed.
             RefusedError: an expression would be evaluated on damaged records.
             MissingExtraError: DuckDB or pyarrow is not installed.
 
@@ -329,15 +329,16 @@ class DataSource(ReadsBatches, Sequence[Any]):
         """The rest of an epoch, from a result of `Order.state`.
 
         Args:
-            state: that of one host if all hosts consumed equally many records; else those of all.
+            state: one host's state if all hosts consumed equally many records, else the states of
+                all.
             host: number of this host.
             hosts: number of hosts that share the rest; it may have changed.
-            weights: the numbers that the order was made with; weights by an expression are
+            weights: the numbers that the order was made with. Weights from an expression are
                 computed again.
 
         Raises:
-            UsageError: it is not a state, or belongs to other records, another condition or other
-                weights, or the states of some hosts are missing.
+            UsageError: `state` is not a state, belongs to other records, another condition or other
+                weights, or lacks the states of some hosts.
 
         Example:
             >>> source = reg["mnist@1.0.0"].data_source("train")
@@ -361,7 +362,7 @@ class DataSource(ReadsBatches, Sequence[Any]):
         """Whether an epoch handed out every record of this source exactly once.
 
         Args:
-            certificate: with the digests of all records that were handed out, on all hosts.
+            certificate: holds the digests of all records that were handed out on all hosts.
 
         Raises:
             UsageError: it is about another source.
@@ -380,7 +381,7 @@ class DataSource(ReadsBatches, Sequence[Any]):
         return certificate._report(self._named, self.identity, self.digests(), self.record_name)
 
     def digests(self) -> npt.NDArray[np.uint8]:
-        """The digests of its records, shape (n, 16), from the indexes or else from the shards.
+        """The digests of its records, shape (n, 16). Shards without an index are read for them.
 
         Raises:
             DamagedRecordError, ManifestError, StorageError: as :meth:`report`.
@@ -441,13 +442,13 @@ class DataSource(ReadsBatches, Sequence[Any]):
         count = self._skipped.add(number, SkippedRecord(*self._place(number), reason))
         if count > self._elements.max_damaged:
             raise RefusedError(
-                f"{count} damaged records of `{self.name}` were left out, and "
-                f"`max_damaged` allows {self._elements.max_damaged}; the last: {error.message}",
+                f"{count} damaged records of `{self.name}` were left out, but `max_damaged` allows "
+                f"{self._elements.max_damaged}; the last: {error.message}",
                 hint=error.hint,
             ) from error
 
     def _element(self, number: int, payload: bytes, element: Any = None) -> Any:
-        """Build one element; `element` is its parsed value if a block read produced it."""
+        """Build one element. `element` is its value if it was already parsed with its block."""
         elements = self._elements
         if elements.raw:
             element = payload

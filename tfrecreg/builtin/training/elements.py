@@ -1,4 +1,4 @@
-"""The form of a source's elements, and the conversion of many payloads at once.
+"""The form of a source's elements. Converts many payloads at once.
 
 Records of the same layout are read with a few array operations. Other records are read one by one
 by :class:`tfrecreg.builtin.training.arrays.ExampleReader`, into the same form.
@@ -51,7 +51,7 @@ class Elements:
     size: ImageSize = field(default_factory=ImageSize)
     """The size and the channels that decoded images get."""
     damaged: Literal["raise", "skip"] = "raise"
-    """Treatment of a damaged record in batches and iteration."""
+    """What batches and iteration do at a damaged record."""
     max_damaged: int = 0
     """Maximum number of damaged records to leave out, in all parts of the source together."""
 
@@ -76,7 +76,7 @@ class Elements:
 _FEWEST = 8
 """Minimum number of payloads in a block."""
 _LARGEST = 1 << 13
-"""Maximum mean bytes of payloads that are read as a block: larger payloads gain no time."""
+"""Maximum mean bytes of the payloads of a block. For larger payloads a block saves no time."""
 
 
 class BlockReader:
@@ -133,7 +133,7 @@ class BlockReader:
 def _values(
     column: ArrayColumn, slot: layouts.Slot, memory: bytes, found: layouts.Column
 ) -> Iterable[Any] | None:
-    """The value of a feature in each record; None if it does not fit."""
+    """The value of a feature in each record; None if the values do not fit the column."""
     if column.kind != slot.kind:
         return None
     sides = prod(side for side in column.shape if side >= 0)
@@ -185,7 +185,7 @@ def find_pieces(numbers: Iterable[range], starts: Sequence[int]) -> list[RecordR
 def host_numbers(
     numbers: Sequence[range], starts: Sequence[int], host: int, hosts: int, name: str
 ) -> list[range]:
-    """The share of one host: whole shards if the hosts divide their number, else records.
+    """The share of one host: whole shards if they can be divided evenly among hosts, else records.
 
     The shares of all hosts are disjoint and together contain all records.
     """
@@ -203,7 +203,7 @@ def host_numbers(
 def host_part(
     numbers: npt.NDArray[np.int64], host: int, hosts: int, name: str
 ) -> npt.NDArray[np.int64]:
-    """The share of one host in a list of records; :func:`host_numbers` divides ranges."""
+    """The share of one host in a list of records. :func:`host_numbers` divides ranges instead."""
     expect_host(host, hosts)
     expect_enough(len(numbers), hosts, name)
     part = even_parts(range(len(numbers)), hosts, drop_remainder=False)[host]

@@ -1,4 +1,4 @@
-"""Decodes features of encoded images with Pillow, and fits them as `load` does."""
+"""Decodes features of encoded images with Pillow, and resizes them as `load` does."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def image_array(feature: str, value: Any, decode: DecodeAsIs, *, single: bool) -
     if isinstance(value, list):
         return [image_array(feature, each, decode, single=True) for each in value]
     if not isinstance(value, np.ndarray) or value.dtype != object:
-        raise RefusedError(f"has numbers in `{feature}`, which cannot be decoded as an image")
+        raise RefusedError(f"has numbers in `{feature}`, so it cannot be decoded as an image")
     if single and value.size == 1:
         return _decoded(feature, value.reshape(-1)[0], decode)
     images = np.empty(value.shape, object)
@@ -52,7 +52,7 @@ def _decoded(feature: str, data: bytes, decode: DecodeAsIs) -> npt.NDArray[Any]:
 
 
 def fitting(decode: Decode | None, form: Elements) -> DecodeAsIs | None:
-    """Makes the decoder that also brings images to their size and channels."""
+    """Return a decoder that also converts images to the size and channels of `form`."""
     if decode is None or (form.size.size is None and not form.size.channels):
         return decode
     sized = decode if form.size.size is None else partial(_fitted, decode, form.size)
@@ -62,10 +62,10 @@ def fitting(decode: Decode | None, form: Elements) -> DecodeAsIs | None:
 
 
 def _in_channels(pixels: npt.NDArray[Any], channels: int) -> npt.NDArray[Any]:
-    """An image in gray, in colors, or in colors with opacity.
+    """Convert an image to gray, to colors, or to colors with opacity.
 
-    Opacity is left out, as in `tf.io.decode_image`; gray is 299 / 1000 red, 587 / 1000 green
-    and 114 / 1000 blue, as in Pillow (ITU-R BT.601, rounded).
+    Gray and colors have no opacity, as in `tf.io.decode_image`. Gray is 299 / 1000 red, 587 / 1000
+    green and 114 / 1000 blue, as in Pillow (ITU-R BT.601, rounded).
     """
     if pixels.dtype != np.uint8 or pixels.ndim != 3 or pixels.shape[-1] > 4:
         return pixels

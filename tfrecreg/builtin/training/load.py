@@ -1,4 +1,4 @@
-"""A build or a release as a `tf.data.Dataset`; `tf_dataset` has the graph.
+"""Loads a build or a release as a `tf.data.Dataset`. The package `tf_dataset` makes its graph.
 
 No other operation imports TensorFlow.
 """
@@ -100,92 +100,92 @@ def load(
     engine: Engine | None = None,
     progress: Progress | bool = True,
 ) -> tf.data.Dataset | tuple[tf.data.Dataset, ...]:
-    """The examples of a build or a release, parsed by its schema.
+    """Load the examples of a build or a release, parsed according to its schema.
 
     Without further arguments the dataset has one element per example, in the order of the shards.
 
     Args:
         reference: ``mnist@1.0.0``, ``mnist@latest``, ``mnist`` for the build; the build or
             release itself; a folder that holds a build with its manifest; or TFRecord files of any
-            tool, as for :func:`tfrecreg.data_source`. The folder of a build may be a URL: its
-            shards are copied into the user's cache once, or with `cache_limit` read through a
-            cache.
-        split: an expression such as ``train``, ``train[:80%]`` or ``train+validation``. May be
-            left out if there is one split. A list of expressions gives a tuple of datasets. For
-            all forms, see https://github.com/tfrecreg/tfrecreg/tree/main/docs/training.md
+            tool, as for :func:`tfrecreg.data_source`. The folder of a build may be a URL. Its
+            shards are then copied once into the user's cache. With `cache_limit`, they are instead
+            read through a cache.
+        split: an expression such as ``train``, ``train[:80%]`` or ``train+validation``. Optional if
+            there is one split. A list of expressions gives a tuple of datasets. For all forms, see
+            https://github.com/tfrecreg/tfrecreg/tree/main/docs/training.md
         registry: an open registry or a path in one; None for that of the current folder.
-        schema: path of a schema that replaces the target's own. The folder of a build without
-            `schema.pbtxt` needs one. For files without a manifest a schema is drafted from all of
-            their records, as by ``tfrecreg schema infer``.
+        schema: path of a schema that replaces the target's own. The folder of a build needs one if
+            it has no `schema.pbtxt`. For files without a manifest, a schema is inferred from all of
+            their records, as ``tfrecreg schema infer`` does.
         features: parse only these features.
         decode: whether images come out as uint8 tensors of shape (height, width, channels)
             instead of their encoded bytes. Features that may hold several images, or none, stay
-            encoded. The error about an image that does not decode names its record. Images of other
-            formats are decoded by plugins.
+            encoded. The error about an image that does not decode names its record. Plugins decode
+            other formats.
         channels: number of channels of decoded images: 1, 3 or 4; 0 to keep those of each image.
-        image_size: height and width that decoded images get; the length of the shorter side with
-            ``fit="short-side"``.
-        fit: how images get this size: ``"stretch"`` each side, ``"crop"`` the largest centered
-            part with these proportions, ``"pad"`` with black, or ``"short-side"``: keep the
+        image_size: height and width of decoded images; with ``fit="short-side"``, the length of
+            their shorter side.
+        fit: how images get this size: ``"stretch"`` each side, ``"crop"`` to the largest centered
+            part with these proportions, ``"pad"`` with black, or ``"short-side"`` to keep the
             proportions of the image.
         method: method of the resizing, as in `tf.image.resize`.
         antialias: whether to filter before images are made smaller.
         tensors: features that hold tensors written by `tf.io.serialize_tensor`, and the
-            `tf.TensorSpec` or data type of each. They come as these tensors.
+            `tf.TensorSpec` or data type of each. Elements hold these tensors.
         ragged: whether features of varying length are ragged tensors instead of sparse ones.
-        pad_to: pad features of varying length with zeros or empty strings, to dense tensors: all
-            to one length, each to a length of its own, or with ``"longest"`` to the longest of the
-            batch. A record with more values than a given length is an error.
-        as_supervised: whether elements are pairs of image and label; or the names of two features.
+        pad_to: make dense tensors of features of varying length by padding them with zeros or empty
+            strings: all to one length, each to a length of its own, or with ``"longest"`` to the
+            longest of the batch. A record with more values than the given length is an error.
+        as_supervised: whether elements are pairs of image and label; or the names of two features
+            to pair.
         with_key: whether elements have the key of their record, as ``record/key``.
         with_digest: whether elements have the digest of their record, as ``record/digest``, uint8
-            of shape (16,): for the certificate of an epoch.
-        batch_size: number of elements in a batch; None for single elements. Images of a
-            batch need one size.
+            of shape (16,). The certificate of an epoch needs it.
+        batch_size: number of elements in a batch; None for single elements. All images of a batch
+            need the same size.
         drop_remainder: whether to drop a smaller last batch.
-        shuffle: whether to shuffle in each epoch: the shards, and then records in a buffer; or the
-            number of records in that buffer.
+        shuffle: whether to shuffle in each epoch: first the shards, then records in a buffer. A
+            number sets how many records the buffer holds.
         seed: seed of the shuffle.
         repeat: number of epochs; True repeats forever.
-        cache: whether to keep decoded elements in memory; or the prefix of files for them.
-            The file names end with a digest of the content, so other records, arguments or
-            versions get files of their own. Nothing removes these files.
-            ``"auto"`` keeps batches of images of one known shape if they take at most 250 MiB. With
-            `cache_limit` it is a folder of this machine instead, through which shards behind a URL
-            are read.
+        cache: whether to keep decoded elements in memory. A path keeps them in files, and is the
+            prefix of their names. The file names end with a digest of the content, so other
+            records, arguments or versions get their own files. tfrecreg never removes them.
+            ``"auto"`` keeps batches in memory if all images have one known shape and take at most
+            250 MiB. With `cache_limit`, `cache` is instead a folder on this machine. Shards behind
+            a URL are read through this folder.
         cache_limit: size of that folder: bytes, or text such as ``"50GB"``.
-        prefetch: batches or elements to prepare ahead; None for an automatic number if there is a
-            batch size, else none.
+        prefetch: how many batches or elements to prepare ahead. None lets TensorFlow choose if
+            there is a batch size, and else prepares none.
         deterministic: False to read several shards at once, in any order, even without a shuffle.
         host: number of this host, from 0.
-        hosts: number of hosts that share the records: whole shards if `hosts` divides
-            their number and there is no `where`, else records.
+        hosts: number of hosts that share the records. Each host gets whole shards if `hosts`
+            divides their number and there is no `where`. Otherwise the records are divided.
         options: options of `tf.data`, applied last.
         where: an SQL condition on the columns of `tfrecreg query`, such as
             ``"label = 'cat' AND width >= 224"``: read only the records of `split` that meet it.
             Needs the extra `query`.
-        engine: where the catalog of the records is made for the first `where`; None for this
-            process.
-        progress: shows how the catalog is made: a bar in a notebook or a terminal; False for none,
-            or an object to update.
+        engine: where the first `where` makes the catalog of the records; None for this process.
+        progress: whether to show a bar in a notebook or a terminal while the catalog is made; or an
+            object to update.
 
     Returns:
-        A dataset of dictionaries, feature name to tensor. A required feature of fixed shape is a
-        dense tensor of that shape, and any other a sparse tensor, unless `ragged` or `pad_to` says
-        otherwise. If the build was adopted and holds no Examples, its elements are the
-        payloads, as scalar strings. The dataset knows its length. Records that are damaged, missing
-        or do not parse raise a `tf.errors.InvalidArgumentError` that names shard,
-        record and key.
+        A dataset of dictionaries from feature name to tensor. A required feature of fixed shape is
+        a dense tensor of that shape. Any other feature is a sparse tensor, unless `ragged` or
+        `pad_to` says otherwise. If the build was adopted and holds no Examples, its elements are
+        the payloads, as scalar strings. The dataset knows its length. A record that is damaged, is
+        missing or does not parse raises a `tf.errors.InvalidArgumentError`, which names its shard,
+        number and key.
 
     Raises:
-        UsageError: no such dataset, release, split or feature, its bytes are not on this machine,
-            the arguments contradict each other, or `where` is not a condition.
-        RefusedError: a shard does not have the size that the manifest says, or `where` would be
+        UsageError: there is no such dataset, release, split or feature, its bytes are not on this
+            machine, arguments contradict each other, or `where` is not a condition.
+        RefusedError: a shard does not have the size stated in the manifest, or `where` would be
             evaluated on damaged records.
         SchemaError: the schema does not parse.
         ManifestError: a manifest, or a release's schema, was changed after it was made.
         MissingExtraError: TensorFlow, or DuckDB for `where`, is not installed.
-        FailureError: TensorFlow is installed and does not work.
+        FailureError: TensorFlow is installed but cannot be imported.
 
     Example:
         >>> train = tr.load("mnist@1.0.0", "train", registry=reg, decode=True)
@@ -246,8 +246,8 @@ def load(
             expect_features((), found)
         elif request != FormRequest():
             raise UsageError(
-                "the records are not Examples, and are read as payloads, without arguments about "
-                "features, images and keys"
+                "the records are not Examples, so they are read as payloads: arguments about "
+                "features, images and keys do not apply"
             )
         parsed = None if found is None else parse_schema(*found)
         form = ElementForm() if parsed is None else find_form(parsed, request)
@@ -286,7 +286,7 @@ def _share(
     host: int,
     hosts: int,
 ) -> Sequence[RecordRun] | NumberedRecords:
-    """The records of one host: runs of records, or records to read by their numbers."""
+    """The records of one host: runs of consecutive records, or numbers of single records."""
     if chosen is not None:
         return NumberedRecords(host_part(chosen, host, hosts, name), read)
     share = host_numbers(numbers, starts, host, hosts, name)
@@ -299,7 +299,7 @@ def _share(
 def _shards(
     target: SplitTarget, far: FarFiles | None
 ) -> tuple[Sequence[Shard], ShardRecords | None]:
-    """The shards, each with an entry, and the reader of shards behind URLs."""
+    """The shards, all with an entry, and the reader for shards behind URLs."""
     if target.storage is not None and target.storage.local_path() is not None:
         return target.shards, None
     places, read = places_of(target, far)
@@ -326,8 +326,8 @@ def _shards(
 def _digest_of(
     about: object, shards: Sequence[Shard], pieces: Sequence[RecordRun] | NumberedRecords
 ) -> str:
-    """A digest of all that decides the cached elements: our code, the bytes of the shards, the
-    chosen records, and the other arguments.
+    """A digest of everything that the cached elements depend on: our code, the bytes of the shards,
+    the chosen records, and the other arguments.
     """
     from tfrecreg.core.plugins.code_digest import code_of
 
@@ -349,7 +349,7 @@ def _digest_of(
 def _find(
     target: TargetsLike, split: str | None, registry: RegistryLike | None, *, copy: bool
 ) -> SplitTarget:
-    """The shards of the splits; with `copy`, shards of a build behind a URL become local files."""
+    """The shards of the splits. With `copy`, shards of a build behind a URL are copied first."""
     found = find_records(target, split, registry)
     if found.manifest is None or found.storage is None or found.files or not copy:
         return found  # single shards are read where they are
@@ -365,15 +365,17 @@ def _find(
 def _local_copy(
     name: str, manifest: Manifest, remote: Readable, shards: Sequence[ShardEntry]
 ) -> LocalStorage:
-    """A copy of a build's shards behind a URL, with their indexes and the schema.
+    """Copy the shards of a build behind a URL, with their indexes and the schema.
 
-    It is a folder in the user's cache, named by the digest of the manifest. A file appears there
-    only after its digest matched the manifest, so it is not fetched again. Nothing removes the
-    files: the folder may be deleted at any time.
+    The copy is a folder in the user's cache, named after the digest of the manifest. A file appears
+    there only after its digest matched the manifest, so it is not fetched again. tfrecreg never
+    removes the files, but you may delete the folder at any time.
     """
     cache = user_cache()
     if cache is None:
-        raise UsageError(f"`{name}` is copied before it is loaded, and `XDG_CACHE_HOME` is not set")
+        raise UsageError(
+            f"`{name}` is copied before it is loaded, which needs `HOME` or `XDG_CACHE_HOME`"
+        )
     folder = blake3(remote.read(MANIFEST_NAME)).hexdigest(16)
     local = cache.below(f"tfrecreg/remote/{folder}")
     files = {each.path: each for each in manifest.files}

@@ -1,4 +1,4 @@
-"""Opening a :class:`DataSource`: the shards, the records and their form."""
+"""Opens a :class:`DataSource`: finds its shards, its records and their form."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ R = TypeVar("R", covariant=True)
 
 
 class PerSplit(Protocol[P, R]):
-    """A function that reads one split; for a list of expressions, it returns a tuple of results."""
+    """A function that reads one split. For a list of expressions, it returns a tuple of results."""
 
     @overload
     def __call__(  # type: ignore[overload-overlap]  # a str is a sequence of str
@@ -92,7 +92,7 @@ class PerSplit(Protocol[P, R]):
 
 
 class PerSplitOf(Protocol[P, R]):
-    """A method of a build or release with the types of :class:`PerSplit`."""
+    """A method of a build or release that reads one split, like a :class:`PerSplit`."""
 
     @overload
     def __call__(  # type: ignore[overload-overlap]
@@ -140,58 +140,57 @@ def data_source(
 
     Args:
         target: a reference (``mnist@1.0.0``, ``mnist`` for the build), a build or a release; or
-            TFRecord files, plain or gzip, of any tool: one or more paths, globs, folders or
-            ``prefix@10``, or URLs of them.
+            plain or gzip TFRecord files, written by any tool: one or more paths, URLs, globs,
+            folders or ``prefix@10``.
         split: an expression such as ``train``, ``train[:80%]``, ``train[1000:2000]`` or
-            ``train+validation``. May be left out if there is one split. A list of expressions
-            gives a tuple of sequences. For all forms, see
+            ``train+validation``. Optional if there is one split. A list of expressions gives a
+            tuple of sequences. For all forms, see
             https://github.com/tfrecreg/tfrecreg/tree/main/docs/training.md
         registry: an open registry or a path in one; None for that of the current folder.
         schema: path of a schema that replaces the target's own.
-        features: the features of elements; None for all of the schema.
-        decode: whether images come out as uint8 arrays of shape (height, width, channels): True
-            for the images of the schema, or the features to decode. Plugins decode other
+        features: the features of elements; None for all features of the schema.
+        decode: whether images come out as uint8 arrays of shape (height, width, channels): True for
+            all images that the schema declares, or the names of features. Plugins decode other
             formats.
-        channels: number of channels of decoded images: 1, 3 or 4; 0 to keep those of each image.
-            Opacity is left out of 1 and 3.
-        image_size: height and width that decoded images get, resized by Pillow; the length of the
-            shorter side with ``fit="short-side"``.
-        fit: how images get it: ``"stretch"``, ``"crop"``, ``"pad"`` or ``"short-side"``, as in
-            :func:`tfrecreg.load`.
+        channels: number of channels of decoded images: 1, 3 or 4; 0 to keep the channels of each
+            image. Only 4 has opacity.
+        image_size: height and width to which Pillow resizes decoded images; with
+            ``fit="short-side"``, the length of their shorter side.
+        fit: how images get this size: ``"stretch"``, ``"crop"``, ``"pad"`` or ``"short-side"``, as
+            in :func:`tfrecreg.load`.
         raw: whether elements are payloads, as `bytes`. They always are for an adopted build that
             holds no Examples.
         with_key: whether elements are pairs of key and element.
         with_digest: whether elements carry the digest of their record, as ``record/digest``, uint8
-            of shape (16,): for the certificate of an epoch.
-        verify: whether to first compare the digest of every shard of the splits with the manifest;
-            for files without a manifest, whether to verify every checksum.
+            of shape (16,). The certificate of an epoch needs it.
+        verify: whether to first compare the digest of every shard of the splits with the manifest.
+            For files without a manifest, every checksum is verified instead.
         damaged: what batches and iteration do at a damaged record: ``"raise"`` an error, or
             ``"skip"`` it.
         max_damaged: how many records may be skipped: a number, or a share such as ``"0.1%"``.
         where: an SQL condition on the columns of `tfrecreg query`, such as
             ``"label = 'cat' AND width >= 224"``: take only the records of `split` that meet it.
             Needs the extra `query`.
-        engine: where the catalog of the records is made for the first `where`; None for this
-            process.
-        cache: a folder of this machine, for pieces of shards behind URLs. The next reads take them
-            from there, also in other processes. Shards on a disk are read as they are.
+        engine: where the first `where` makes the catalog of the records; None for this process.
+        cache: a folder on this machine that keeps pieces of shards behind URLs. Later reads, also
+            in other processes, take them from there. Shards on a disk are read directly.
         cache_limit: maximum size of the folder: a size such as ``"50GB"``.
-        progress: shows how the catalog is made: a bar in a notebook or a terminal; False for none,
-            or an object to update.
+        progress: whether to show a bar in a notebook or a terminal while the catalog is made; or an
+            object to update.
 
     Returns:
-        A sequence of elements. An element is a dictionary, feature name to NumPy value: a required
-        feature of fixed shape is an array of that shape (``()``: a scalar), and any other an array
-        with one dimension.
+        A sequence of elements. An element is a dictionary from feature name to NumPy value. A
+        required feature of fixed shape is an array of that shape (``()``: a scalar). Any other
+        feature has one dimension, or the schema's shape if only one side of it is unknown.
 
     Raises:
-        UsageError: there is no such dataset, release, file or split, its bytes are not here, or
-            the arguments contradict each other, or `where` is not a condition.
-        RefusedError: a shard does not have the size or digest that the manifest says, a set of
+        UsageError: there is no such dataset, release, file or split, its bytes are not on this
+            machine, arguments contradict each other, or `where` is not a condition.
+        RefusedError: a shard does not have the size or digest stated in the manifest, a set of
             files is incomplete, or `where` would be evaluated on damaged records.
         SchemaError: the schema does not parse.
         ManifestError: a manifest, or a release's schema, was changed after it was made.
-        MissingExtraError: `decode` needs Pillow, or `where` needs DuckDB, which is not installed.
+        MissingExtraError: Pillow for `decode`, or DuckDB for `where`, is not installed.
         PluginError: a decoder cannot be loaded.
         StorageError: a shard cannot be read.
 
@@ -243,7 +242,8 @@ def data_source(
 
 
 def numbers_of(group: SplitTarget, held: Sequence[int]) -> list[range]:
-    """The records that the expression of a target selects, given how many each shard holds."""
+    """The records that a target's expression selects. `held` is the number of records in each
+    shard."""
     counts: dict[str, list[int]] = {name: [] for name in group.splits}
     for shard, records in zip(group.shards, held, strict=True):
         counts[shard.split].append(records)
@@ -257,12 +257,12 @@ def _elements(
     features: Collection[str] | None,
     decode: bool | str | Sequence[str],
 ) -> tuple[Elements, Decode | None]:
-    """The form of the elements by the schema, and the decoder of their images."""
+    """The form of the elements according to the schema, and the decoder of their images."""
     if form.raw or group.is_raw(path):
         if form.with_digest or decode or path is not None or features is not None:
             raise UsageError(
-                f"records of `{group.name}` are read as payloads, without `schema`, `features`, "
-                "`decode` and `with_digest`"
+                f"records of `{group.name}` are read as payloads: `schema`, `features`, `decode` "
+                "and `with_digest` do not apply"
             )
         return replace(form, raw=True), None
     elements, images, pixels = form, list[str](), dict[str, DeclaredPixels]()
@@ -281,7 +281,9 @@ def _elements(
     if isinstance(decode, bool):
         chosen = tuple(each for each in images if each in names) if decode else ()
         if decode and not chosen and not pixels:  # pixels stored as numbers already have a shape
-            raise UsageError("no schema says which features hold images: `decode=[…]` names them")
+            raise UsageError(
+                "no schema says which features are images: name them with `decode=[…]`"
+            )
     else:
         chosen = (decode,) if isinstance(decode, str) else tuple(decode)
         if elements.columns is not None:
@@ -298,13 +300,13 @@ def _elements(
 
 
 _UNNAMED = "unnamed"
-"""Name of the split of files whose names state no split, if the names of other files do."""
+"""If some file names state a split, the files whose names state none are in this split."""
 
 
 def _limit(damaged: str, max_damaged: int | str | None) -> SkipLimit:
     expect_one_of("damaged", damaged, ("raise", "skip"))
     if (damaged == "skip") != (max_damaged is not None):
-        raise UsageError('`damaged="skip"` and `max_damaged` belong together')
+        raise UsageError('`damaged="skip"` and `max_damaged` need each other')
     try:
         return SkipLimit.parse(0 if max_damaged is None else max_damaged)
     except ValueError as error:
@@ -315,7 +317,7 @@ def _limit(damaged: str, max_damaged: int | str | None) -> SkipLimit:
 def find_records(
     target: TargetsLike, split: str | None, registry: RegistryLike | None
 ) -> SplitTarget:
-    """The shards of the splits that an expression names, of one build or release or of files."""
+    """The shards of the splits in an expression, for one build or release, or for files."""
     names = named_targets(target)
     if not names:
         raise UsageError("there is no target to read")
@@ -365,12 +367,13 @@ def _of_files(patterns: list[str], split: str | None) -> SplitTarget:
 
 
 def _only_split(name: str, words: str) -> str:
-    """The split that an expression may name for files whose names state no split."""
+    """Return the one split in an expression. If file names state no split, there can be only
+    one."""
     named = {part.partition("[")[0].strip() for part in words.split("+")}
     if len(named) > 1:
         raise UsageError(
-            f"the file names of `{name}` state no split, so {listed(sorted(named))} would all "
-            "be the same records"
+            f"the file names of `{name}` state no split, so {listed(sorted(named))} would each "
+            "contain all records"
         )
     return named.pop()
 
@@ -399,7 +402,7 @@ def _verify(group: SplitTarget) -> None:
 
 
 def places_of(group: SplitTarget, far: FarFiles | None) -> tuple[list[ShardPlace], ShardRecords]:
-    """The shards of a target, and a reader of their records; shards behind URLs use the cache."""
+    """The shards of a target, and a reader of their records. Shards behind URLs use the cache."""
     files = group.manifest.files if group.manifest is not None else ()
     digests = {each.path: each.blake3 for each in files}
 
@@ -441,7 +444,7 @@ def _index_path(shard: Shard) -> str:
 
 
 def _identity(group: SplitTarget, shards: ShardRecords) -> str:
-    """The identity of these shards' records in order: by the manifest, or by their lengths."""
+    """The identity of the records and their order, from the manifest or the records' lengths."""
     hasher = blake3()
     for at, shard in enumerate(group.shards):
         if shard.entry is not None:

@@ -1,6 +1,6 @@
 """The order of an epoch, its division among hosts, and the state of a training run.
 
-An :class:`Order` is the share of one host, computed from a few integers: see ``docs/formats.md``.
+An :class:`Order` computes the share of one host from a few integers: see ``docs/formats.md``.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ lengths and 5 for rows of records."""
 _BLOCK = 1 << 12
 """Number of positions that an iteration computes at once."""
 _MOST_HOSTS = 1 << 20
-"""States with more hosts are rejected: memory grows with their number."""
+"""States with more hosts are refused, because memory grows with the number of hosts."""
 
 
 class Order:
-    """The numbers of the records that one host reads in an epoch, in its order. Picklable.
+    """The numbers of one host's records in an epoch, in the order of reading. Picklable.
 
-    `order[i]` is a number, `order[i:j]` an array of shape (j - i,). See
-    :meth:`tfrecreg.builtin.training.data_source.DataSource.order`, which makes them.
+    `order[i]` is a number, and `order[i:j]` is an array of shape (j - i,). Made by
+    :meth:`tfrecreg.builtin.training.data_source.DataSource.order`.
 
     Example:
         >>> order = reg["mnist@1.0.0"].data_source("train").order(seed=1, epoch=3, hosts=2)
@@ -75,7 +75,7 @@ class Order:
         if seed is None and (weights is not None or blocks is not None):
             raise UsageError("`weights` and `block` need a seed")
         if blocks is not None and weights is not None:
-            raise UsageError("records are shuffled by blocks or drawn by weights, not both")
+            raise UsageError("`weights` and `block` exclude each other")
         self.records = records
         """How many records the whole source has."""
         self.source = source
@@ -89,12 +89,12 @@ class Order:
         self.weights = weights
         self.blocks = blocks
         self.mixture = mixture
-        """The mixture's entry in states; None for an order of the records of a source."""
+        """What states say about the mixture; None for an order of the records of a source."""
         if mixture is not None and self.epoch < 0:
-            raise UsageError(f"`epoch` of a mixture is a number from 0 on, found {self.epoch}")
+            raise UsageError(f"`epoch` of a mixture should be 0 or more, found {self.epoch}")
         self._before = before
         self.left = records - sum(stage.consumed for stage in before)
-        """How many records all hosts share together."""
+        """How many records all hosts together still have to read."""
         self._length = self.left // hosts if drop_remainder else share(self.left, host, hosts)
         self._drawn = self._draw()
 
@@ -167,7 +167,7 @@ class Order:
         """The state of the epoch after this host consumed `done` records of its share.
 
         Args:
-            done: how many records; None for all of the share.
+            done: how many records; None for the whole share.
 
         Returns:
             A JSON object, for :meth:`from_states`.
@@ -214,11 +214,11 @@ class Order:
         """The rest of an epoch, shared among the current number of hosts.
 
         Args:
-            states: those of all hosts, in any order; or of one, if all consumed equally many.
+            states: the states of all hosts, in any order, or of one if all consumed equally many.
             records: how many records the source has.
             source: identity of the source.
-            where: the condition that selected them; None without a condition.
-            weights: the weights for drawing them; None for a permutation.
+            where: the condition that selected the records; None without a condition.
+            weights: the weights for drawing the records; None for a permutation.
             mixture: the mixture whose places are shared; None for records of a source.
             host: number of this host, from 0.
             hosts: number of hosts that share the rest.
@@ -269,7 +269,7 @@ class Order:
 
 
 class OrderIterator(Iterator[int]):
-    """The numbers of an order one after the other, and the state after the last one."""
+    """Iterates over the numbers of an order. `state` is the state after the last number taken."""
 
     def __init__(self, order: Order) -> None:
         self._order = order
@@ -310,7 +310,7 @@ def _checked(state: Any) -> Mapping[str, Any]:
     version = state.get("format") if isinstance(state, Mapping) else None
     if isinstance(version, int) and not isinstance(version, bool) and version not in _FORMATS:
         raise UsageError(
-            f"the state has format {version}, this tfrecreg knows 1, 2 and 4",
+            f"the state has format {version}, but this tfrecreg reads only 1, 2 and 4",
             hint=f"resume with the version that saved it: {upgrade_hint()}",
         )
     fault = "it is not a JSON object" if version is None else _fault(state)
@@ -321,11 +321,11 @@ def _checked(state: Any) -> Mapping[str, Any]:
 
 
 def expect_same_order(state: Mapping[str, Any], here: Mapping[str, Any]) -> None:
-    """Refuse a state that describes another order than `here`."""
+    """Refuse a state if its values differ from those of `here`."""
     for name, value in here.items():
         if state.get(name) != value:
             raise UsageError(
-                f"the state belongs to another order: its `{name}` is `{state.get(name)}`, and "
+                f"the state belongs to another order: its `{name}` is `{state.get(name)}`, but "
                 f"here it is `{value}`"
             )
 
@@ -371,7 +371,7 @@ def _counts(states: Sequence[Mapping[str, Any]]) -> list[int]:
     found = {each["host"]: each["done"] for each in states}
     if len(found) != len(states) or len(states) != hosts:
         raise UsageError(
-            f"expected the state of each of {hosts} hosts, found those of "
+            f"expected one state from each of {hosts} hosts, found states of the hosts "
             f"{listed(str(each['host']) for each in states)}"
         )
     return [found[each] for each in range(hosts)]

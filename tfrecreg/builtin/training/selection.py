@@ -1,7 +1,7 @@
 """The records of a source as ranges of numbers, and the damaged records that were left out.
 
-The list of damaged records is a temporary file that worker processes share: each record is a line,
-added in one write. A source that is unpickled on another machine starts its own list.
+The list of damaged records is a temporary file that worker processes share. One write appends each
+record as a line. A source that is unpickled on another machine starts its own list.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Selection:
 
     @classmethod
     def of_chosen(cls, parts: Sequence[npt.NDArray[np.int64]], where: str) -> Selection:
-        """Lists of numbers, one after the other, that a condition selects."""
+        """Join the lists of numbers that a condition selects."""
         starts = [0, *accumulate(map(len, parts))]
         numbers = np.concatenate([np.empty(0, np.int64), *parts])
         return cls([range(*each) for each in pairwise(starts)], ChosenNumbers(where, numbers))
@@ -117,7 +117,7 @@ class SkippedRecord(NamedTuple):
     record: int
     """Number of the record in the shard."""
     reason: str
-    """The fault, such as ``CRC002: data checksum should be …``, with byte and key."""
+    """The fault with its byte and key, such as ``CRC002: data checksum should be …``."""
 
 
 class SkippedRecords:
@@ -167,7 +167,7 @@ class SkippedRecords:
 
     def _failed(self, reason: str | None) -> StorageError:
         return StorageError(
-            f"the list of damaged records in `{self.path}` cannot be kept: {reason}",
+            f"the list of damaged records in `{self.path}` cannot be read or written: {reason}",
             hint="`TMPDIR` names another folder for temporary files",
         )
 
@@ -182,7 +182,7 @@ def _made() -> tuple[int, str]:
         return os.open(path, _FLAGS), path
     except OSError as error:
         raise StorageError(
-            f"no list of damaged records can be made in `{tempfile.gettempdir()}`: "
+            f"cannot create the list of damaged records in `{tempfile.gettempdir()}`: "
             f"{error.strerror}",
             hint="`TMPDIR` names another folder for temporary files",
         ) from None

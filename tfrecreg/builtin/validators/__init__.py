@@ -1,4 +1,4 @@
-"""The bundled validators, announced by the same hook that plugins use."""
+"""Announces the bundled validators through the same hook as plugins."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @hookimpl
 def tfrecreg_validators() -> Iterator[ValidatorRecord]:
-    """Yield every bundled validator; their modules load when a check uses them."""
+    """Yield every bundled validator. Its module is imported when a check uses it."""
     yield _record("crc", "framing, checksums and compression", "CRC*", reads_back=True)
     yield _record("manifest", "all files, byte by byte", "SHD00*", "SHD01[23]", reads_back=True)
     yield _record(
@@ -57,11 +57,11 @@ _MODULES = {
     "content": "tfrecreg.core.check.content",
     "registry": "tfrecreg.builtin.releases.audit_validator",
 }
-"""The modules of the validators whose module has another name than the validator."""
+"""The module of each validator that is not in a module of the same name here."""
 
 
 def _load(name: str) -> type[Validator]:
-    """The class, which is named after its validator: `ClassCountValidator` for ``class_count``."""
+    """The class, which has its validator's name: `ClassCountValidator` for ``class_count``."""
     module = import_module(_MODULES.get(name, f"{__name__}.{name}"))
     found: type[Validator] = getattr(module, f"{name.title().replace('_', '')}Validator")
     return found

@@ -1,6 +1,6 @@
 """The `annotations` validator: checks labels and objects, and the classes of whole splits.
 
-A visitor checks the labels and objects of one shard; the validator merges the counts.
+Each visitor checks the labels and objects of one shard. The validator merges their counts.
 """
 
 from __future__ import annotations
@@ -52,19 +52,19 @@ from tfrecreg.core.values.shards import LabelMap, class_name, named_classes
 from tfrecreg.core.values.text import safe, safe_value
 
 _NEAR = 1e-6
-"""Tolerance for box sides outside the image, because of rounding to float32."""
+"""Sides of boxes may be outside the image by this much, because of rounding to float32."""
 
 
 class _Objects(NamedTuple):
     """The objects of a record."""
 
     number: int
-    """Number of objects; if lists differ, the length of the first list."""
+    """Number of objects. If the lists differ in length, it is the length of the first list."""
     problems: list[Problem]
 
 
 def look_at_objects(example: Example) -> _Objects | None:
-    """Check boxes and their parallel lists; None if the record has neither."""
+    """Check boxes and their parallel lists. Return None if the record has neither."""
     get = example.get
     sides = [get(name) for name in BOX]
     if not any(side is not None for side in sides):
@@ -132,16 +132,16 @@ def _wrong_boxes(sides: list[Feature]) -> Iterator[Problem]:
 
 @dataclass(slots=True)
 class AnnotationsPart:
-    """The result for one shard; after merging, for all shards of a split."""
+    """The result for one shard, or for all shards of a split after merging."""
 
     tally: Tally = field(default_factory=Tally)
     records: int = 0
     """Number of records with a label or objects."""
     objects: int = 0
     classes: dict[str, ClassCounts] = field(default_factory=dict)
-    """Counts of classes, by feature of class numbers."""
+    """Counts of classes, for each feature that holds class numbers."""
     names: dict[str, ClassNames] = field(default_factory=dict)
-    """Class names in records, for features of class numbers without a label map."""
+    """Class names in records, for each feature of class numbers that has no label map."""
 
 
 class AnnotationsVisitor(Visitor):
@@ -173,7 +173,7 @@ class AnnotationsVisitor(Visitor):
             self._look_at(batch, position, example)
 
     def _look_at_table(self, tables: Tables, table: Table) -> Sequence[int]:
-        """Count the labels of records of one layout; return records to check one by one."""
+        """Count the labels of records of one layout. Return the records to check one by one."""
         positions = table.positions
         if not OF_OBJECTS.isdisjoint(table.columns):
             return list(positions.tolist())
@@ -191,7 +191,7 @@ class AnnotationsVisitor(Visitor):
         return list(positions[~fine].tolist())
 
     def _are_fine(self, tables: Tables, table: Table, labels: Labels) -> npt.NDArray[np.bool_]:
-        """Mask of the records whose label is known and has the correct name."""
+        """A mask that is True for records whose label is known and has the correct name."""
         values = table.columns[labels.label][1].integers
         text = labels.text
         known = self._texts.get(labels.label)
@@ -226,7 +226,7 @@ class AnnotationsVisitor(Visitor):
         return self._part
 
     def _look(self, batch: RecordBatch, position: int, example: Example, labels: Labels) -> bool:
-        """Check the class numbers of a record; return whether it has any."""
+        """Check the class numbers of a record. Return whether it has any."""
         feature = example.get(labels.label)
         if feature is None or feature.kind is not Kind.INT64:
             return False
@@ -267,7 +267,7 @@ class AnnotationsVisitor(Visitor):
             expected = texts.get(value)
             if expected is not None and name != expected:
                 name_of = labels.text or ""
-                message = f"`{safe(name_of)}` should be the name of its number in the label map"
+                message = f"`{safe(name_of)}` should match the name in the label map"
                 detail = f"{value} is `{safe_value(expected)}`, found `{safe_value(name)}`"
                 self._add(batch, position, ANN007, name_of, message, detail)
 
@@ -278,7 +278,7 @@ _USUAL = (OBJECT_LABEL, IMAGE_LABEL)
 
 
 class AnnotationsValidator(Validator):
-    """Checks labels and objects; options: :class:`AnnotationsOptions`."""
+    """Checks labels and objects. :class:`AnnotationsOptions` has its options."""
 
     name = "annotations"
     Options = AnnotationsOptions
@@ -309,7 +309,7 @@ class AnnotationsValidator(Validator):
         return key_from(repr(labels), repr(maps))
 
     def explains(self, own: Sequence[Finding], others: Sequence[Finding]) -> Iterator[Finding]:
-        """Findings about box sides in records that have a finding about whole boxes."""
+        """Findings about sides of boxes in records that have a finding about whole boxes."""
         boxes = [each for each in own if each.code == ANN002.code]
         for other in others:
             if other.code in _SIDES and any(_is_side_of(each, other) for each in boxes):
@@ -334,11 +334,11 @@ class AnnotationsValidator(Validator):
                 found = total.names.get(feature)
                 names = found.as_map() if found is not None else {}
                 for conflict in found.conflicts() if found is not None else ():
-                    message = f"`{safe(feature)}` and its names should agree from record to record"
+                    message = f"each number in `{safe(feature)}` should always have the same name"
                     place = Location(feature=feature, detail=conflict)
                     total.tally.add(ANN007, message, place, feature=feature)
             if counts.full:
-                text = f"too many different numbers in `{safe(feature)}` to judge their balance"
+                text = f"`{safe(feature)}` has too many different numbers to judge their balance"
                 yield Measure(f"annotations.unjudged.{feature}", len(counts.counts), text)
                 continue
             yield Measure(
@@ -392,10 +392,10 @@ class AnnotationsValidator(Validator):
                 place = Location(split=split or None, feature=feature, detail=name)
                 tally.add(ANN005, f"{has} {which}", place, split=split, feature=feature)
 
-        tell(sorted(mapped - seen), "no split has any of", "")
+        tell(sorted(mapped - seen), "all splits lack", "")
         for split, own in in_split.items():
             shown = f"`{safe(split)}`" if split else "the split without a name"
-            tell(sorted(seen - own.keys()), f"{shown} has none of", split)
+            tell(sorted(seen - own.keys()), f"{shown} lacks", split)
 
     def _judge_balance(
         self, tally: Tally, feature: str, in_split: Mapping[str, Mapping[int, int]], names: LabelMap
@@ -430,7 +430,7 @@ def _labels(
 
 
 def _is_side_of(box: Finding, other: Finding) -> bool:
-    """Whether `box` covers every record of a finding about the side of a box."""
+    """Whether `box` also locates every record of `other`, a finding about the side of a box."""
     if other.count > box.count or not other.locations:
         return False
     records = {(place.shard, place.record) for place in box.locations}

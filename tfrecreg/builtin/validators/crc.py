@@ -1,4 +1,4 @@
-"""The `crc` validator: framing, checksums and compression, from the scanner's results."""
+"""The `crc` validator: reports the scanner's faults in framing, checksums and compression."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ class CheckedShard(NamedTuple):
 
     faults: Tally
     compression: str | None
-    """The compression found in the file; None for a file without a sound record."""
+    """The compression of the file; None if it has no sound record."""
 
 
 class CrcValidator(Validator):
-    """Turns the scanner's faults into findings, one per shard and code.
+    """Turns the scanner's faults into one finding per shard and code.
 
     Bare files declare no compression. But readers read a set together, so all files of a set should
-    have the compression of the majority.
+    have the same compression as most of its files.
     """
 
     name = "crc"
@@ -78,7 +78,7 @@ class CrcVisitor(Visitor):
 
 
 def _compare(tally: Tally, compressed: Sequence[tuple[Shard, str]]) -> None:
-    """Find CRC006: files whose compression differs from most files of their set."""
+    """Find CRC006: files whose compression differs from that of most files in their set."""
     compressions = {shard.name: found for shard, found in compressed}
     for _, members in shard_sets(shard for shard, _ in compressed):
         files = [(shard, compressions[shard.name]) for shard, _ in members]
@@ -86,8 +86,8 @@ def _compare(tally: Tally, compressed: Sequence[tuple[Shard, str]]) -> None:
         for shard, found in files:
             if found != most:
                 detail = (
-                    f"compression should be `{most}`, which {count} of the {len(files)} shards of "
-                    f"its set are, found `{found}`"
+                    f"compression should be `{most}`, as in {count} of the {len(files)} shards of "
+                    f"its set, found `{found}`"
                 )
                 _add(tally, shard, Fault("CRC006", 0, None, None, detail))
 

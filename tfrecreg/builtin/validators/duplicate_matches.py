@@ -1,13 +1,13 @@
 """Finds equal rows: duplicates within and across splits, and images with several labels.
 
-Counts are exact; only the first locations are kept.
+Counts are exact, but only the first locations are kept.
 
 Fingerprints are kept on disk in sorted runs, 32 bytes per distinct fingerprint of a run.
 
-A visitor sorts its fingerprints when it has many, and writes them as a run. The parent merges
-all runs, one range of fingerprints at a time. Fingerprints are digests, so ranges of equal width
-hold about the same number of rows, and memory does not grow with the number of records. Equal
-records of a run share one row, so even a set of equal records takes no more memory.
+When a visitor has many fingerprints, it sorts them and writes them as a run. The parent merges all
+runs, one range of fingerprints at a time. Fingerprints are digests, so ranges of equal width hold
+about the same number of rows, and memory does not grow with the number of records. Equal records of
+a run share one row, so even many equal records take no more memory.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ from tfrecreg.core.values.findings import MAX_LOCATIONS
 RUN_ROW = np.dtype(
     [("high", "<u8"), ("low", "<u8"), ("offset", "<u8"), ("record", "<u4"), ("copies", "<u4")]
 )
-"""A fingerprint in two halves; the stream offset of the first record with this fingerprint; that
-record's number relative to the run's first record; the number of records with this fingerprint.
+"""A fingerprint in two halves, the stream offset of the first record that has it, this record's
+number relative to the run's first record, and the number of records that have the fingerprint.
 """
 
 Rows = npt.NDArray[np.void]
-"""Shape (rows,), of :data:`RUN_ROW`, sorted by the two halves."""
+"""An array of :data:`RUN_ROW`, sorted by both halves of the fingerprint."""
 
 _MOST_ROWS = 1 << 19
 """Maximum number of rows of a run: 16 MiB."""
@@ -53,10 +53,10 @@ class Run(NamedTuple):
     """A sorted run."""
 
     first: int
-    """The record number to which the numbers in the rows are relative."""
+    """The number of the first record. The numbers in the rows are relative to it."""
     rows: int
     path: str
-    """Path in the storage of runs; empty if `data` has the rows."""
+    """Path in the storage of runs; empty if `data` holds the rows."""
     data: bytes = b""
 
     def at_hand(self, storage: Storage | None) -> Run:
@@ -66,7 +66,7 @@ class Run(NamedTuple):
         return Run(self.first, self.rows, "", storage.read(self.path))
 
     def stored(self, storage: Storage | None) -> Run:
-        """A copy of the run with its rows in the storage, if a storage is given."""
+        """A copy of the run whose rows are in the storage; the run itself without a storage."""
         if len(self.data) != self.rows * RUN_ROW.itemsize:
             raise ValueError(f"a run of {self.rows} rows has {len(self.data)} bytes")
         if storage is None:
@@ -78,7 +78,7 @@ class Run(NamedTuple):
 
 
 class RunFolder:
-    """A folder of runs among the temporary files; deleted together with this object."""
+    """A temporary folder for runs, which is deleted together with this object."""
 
     def __init__(self, name: str) -> None:
         folder = tempfile.mkdtemp(prefix=f"tfrecreg-{name}-")
@@ -128,7 +128,7 @@ class RunBuilder:
             at = stop
 
     def close(self) -> tuple[list[Run], list[Pair]]:
-        """The runs, and the first records that equal an earlier record of their run."""
+        """Return the runs, and the first records that equal an earlier record of their run."""
         if self._records:
             self._spill()
         return self._runs, self._pairs
@@ -175,7 +175,7 @@ class RunBuilder:
 def read_in_order(
     storage: Storage, runs: Sequence[Run], at_once: int = _AT_ONCE
 ) -> Iterator[list[Rows]]:
-    """Ranges of fingerprints in ascending order, each as a list of the rows of every run."""
+    """Yield ranges of fingerprints in ascending order. Each is a list: the rows of every run."""
     ranges = max(1, -(-sum(run.rows for run in runs) // at_once))
     starts = [0] * len(runs)
     for number in range(1, ranges + 1):
@@ -188,7 +188,7 @@ def read_in_order(
 
 
 def _below(storage: Storage, run: Run, start: int, bound: int) -> Rows:
-    """The rows of a run from `start` whose upper half is below `bound`."""
+    """The rows of a run, from row `start` to the last one whose upper half is below `bound`."""
     if start == run.rows:
         return np.empty(0, RUN_ROW)
     if run.path:  # mapped for one range only, so that rows do not stay in memory
@@ -217,7 +217,7 @@ class Match(NamedTuple):
 
 
 class MatchCount:
-    """The number of matches, and the first matches."""
+    """Counts matches, and keeps the first ones."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -237,7 +237,7 @@ class MatchCount:
 
 
 class Matches:
-    """Collects equal fingerprints, range by range."""
+    """Collects records with equal fingerprints. Ranges of fingerprints are added one by one."""
 
     def __init__(self, splits: Sequence[str]) -> None:
         self._names = list(dict.fromkeys(splits))
@@ -247,11 +247,11 @@ class Matches:
         self._across: dict[tuple[int, int], MatchCount] = {}
 
     def within(self) -> list[tuple[str, MatchCount]]:
-        """Matches with an earlier record of the same split, by split."""
+        """For each split, its records that equal an earlier record of the same split."""
         return [(self._names[split], seen) for split, seen in sorted(self._within.items())]
 
     def across(self) -> list[tuple[str, str, MatchCount]]:
-        """Matches between two splits; locations are in the first split, never ``train``."""
+        """Matches between two splits. Locations are in the first one, which is never ``train``."""
         found = [
             (self._names[one], self._names[other], seen)
             for (one, other), seen in self._across.items()
@@ -290,7 +290,7 @@ class Matches:
         self._count(new, np.stack((shard, record.astype(np.int64), offset), axis=1), copies[kept])
 
     def again(self, shard: int, places: Iterable[tuple[int, int, int]]) -> None:
-        """Add locations of matches within a run, whose count is already added."""
+        """Add locations of matches within a run. `add` counts these matches."""
         rows = [(shard, record, offset, shard, earlier) for record, offset, earlier in places]
         if rows:
             seen = self._within.setdefault(int(self._split_of[shard]), MatchCount())
@@ -313,7 +313,7 @@ class Matches:
         self._pair(np.cumsum(new, dtype=np.int64)[starts], split[starts], places[starts])
 
     def _pair(self, group: _Ints, split: _Ints, places: _Ints) -> None:
-        """Count fingerprints in two splits, by the first record of each split."""
+        """Count the fingerprints that two splits share, and note the first record in each split."""
         step = 1
         while (near := np.flatnonzero(group[step:] == group[:-step])).size:
             far = near + step
@@ -330,16 +330,16 @@ class Matches:
 
 
 _LABELS = 1 << 31
-"""Bound of labels, which are smaller; a negative label means "no label"."""
+"""Labels are below this bound. A negative label means "no label"."""
 
 
 def add_labels(
     runs: RunBuilder, batch: RecordBatch, digests: Sequence[bytes | None], names: Sequence[str]
 ) -> None:
-    """Add the image and the label of each record of a batch that has exactly one label.
+    """Add the image and the label of each record in a batch, if the record has exactly one label.
 
-    A row's key has 96 bits of the image's fingerprint and 32 bits of label. So the rows of an image
-    are adjacent and ordered by label, and the label can be read from the row.
+    A row's key consists of 96 bits of the image's fingerprint and 32 bits for the label. So the
+    rows of an image are adjacent and sorted by label, and the row tells the label.
     """
     labels: dict[int, int] = {}
     tables = tables_of(batch)
@@ -373,7 +373,7 @@ class Contradiction(NamedTuple):
 
 
 class Contradictions:
-    """Collects images with several labels, range by range."""
+    """Collects images with several labels. Ranges of fingerprints are added one by one."""
 
     def __init__(self) -> None:
         self.count = 0

@@ -1,4 +1,4 @@
-"""The `duplicates` validator: finds equal images or records, in one split or in two."""
+"""The `duplicates` validator: finds equal images or records, within a split or between splits."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ from tfrecreg.core.values.text import safe
 
 
 class DuplicatesValidator(Validator):
-    """Finds equal records and images; options: :class:`DuplicatesOptions`.
+    """Finds equal records and images. :class:`DuplicatesOptions` has its options.
 
-    Fingerprints are sorted on disk, 32 bytes per record, in the folder for temporary files
-    (`TMPDIR`). Neither records nor digests are held in memory.
+    Fingerprints are sorted on disk, in the folder for temporary files (`TMPDIR`). They take 32
+    bytes per record. Neither records nor digests are held in memory.
     """
 
     name = "duplicates"
@@ -92,35 +92,37 @@ class DuplicatesValidator(Validator):
         groups = self._matches(splits, [part.groups for _, part in parts])
         tally, what = Tally(), self._compared([part for _, part in parts])
         for split, seen in matches.within():
-            message = f"a record{_split(split)} has the {what} of an earlier one"
+            message = f"a record{_split(split)} has the same {what} as an earlier one"
             self._add(tally, DUP001, message, split, "", seen, shards, "the same as")
         different = Counter[str]()  # records or images, by split
         for shard, part in parts:
             different[shard.split] += part.compared
         different.subtract({split: seen.count for split, seen in matches.within()})
         for split, other, seen in matches.across():
-            message = f"a record{_split(split)} has the {what} of one{_split(other)}"
+            message = f"a record{_split(split)} has the same {what} as one{_split(other)}"
             code, smaller = DUP002, min(split, other, key=lambda each: different[each])
             share, limit = seen.count / different[smaller], self._options.most_shared
             if share > limit:
                 code = replace(DUP002, severity=Severity.ERROR)
                 message += (
                     f": {seen.count:,} of {different[smaller]:,} different ones"
-                    f"{_split(smaller)}, {100 * share:.3g} %, and at most "
-                    f"{100 * limit:.3g} % may be shared"
+                    f"{_split(smaller)} are shared ({100 * share:.3g} %), which is above the "
+                    f"limit of {100 * limit:.3g} %"
                 )
             self._add(tally, code, message, split, other, seen, shards, "the same as")
         for split, other, seen in groups.across():
             by = self._options.group or self._options.group_key or ""
-            message = f"a record{_split(split)} belongs to a group{_split(other)}, by `{safe(by)}`"
-            self._add(tally, DUP004, message, split, other, seen, shards, "in one group with")
+            message = (
+                f"a record{_split(split)} is in a group{_split(other)}, according to `{safe(by)}`"
+            )
+            self._add(tally, DUP004, message, split, other, seen, shards, "in the same group as")
         self._tell_contradictions(tally, target, shards, [part.labelled for _, part in parts])
         yield from tally.findings(target.dataset)
         compared = sum(part.compared for _, part in parts)
         extra = sum(seen.count for _, seen in matches.within())
         common = sum(seen.count for _, _, seen in matches.across())
         yield Measure("duplicates.compared", compared, f"{compared} records compared")
-        yield Measure("duplicates.extra", extra, f"{extra} records that repeat another")
+        yield Measure("duplicates.extra", extra, f"{extra} records that repeat an earlier one")
         yield Measure("duplicates.common", common, f"{common} in two splits")
         if unheld := sum(part.unheld for _, part in parts):
             yield Measure("duplicates.unheld", unheld, f"{unheld} records too large to compare")
@@ -143,7 +145,7 @@ class DuplicatesValidator(Validator):
     def _tell_contradictions(
         self, tally: Tally, target: Target, shards: Sequence[Shard], runs: Sequence[Sequence[Run]]
     ) -> None:
-        """Find DUP005: one image under several labels."""
+        """Find DUP005: one image with several labels."""
         found = Contradictions()
         self._read(runs, found)
         mapped = (target.labels[each] for each in _labels(target) if each in target.labels)
@@ -153,13 +155,13 @@ class DuplicatesValidator(Validator):
         for each in found.first:
             own, other = (class_name(names, label) for label in (each.label, each.other_label))
             partner = _record(shards, each.other_shard, each.other_record, keys)
-            detail = f"labeled {own}; {partner} is the same, labeled {other}"
+            detail = f"labeled {own}, but the same image is labeled {other} in {partner}"
             places.append(_place(shards, each, keys, detail))
-        message = "an image has a label that contradicts another record's"
+        message = "an image has different labels in different records"
         tally.add_places(DUP005, message, places, found.count)
 
     def _compared(self, parts: Sequence[DuplicatesPart]) -> str:
-        """The compared values, for messages."""
+        """What was compared, for messages."""
         options = self._options
         if options.feature is not None:
             return f"`{safe(options.feature)}`"
@@ -216,13 +218,13 @@ def _place(
 
 
 def _labels(target: Target) -> tuple[str, ...]:
-    """The features that may be an image's label; features with a label map come first."""
+    """The features that may hold an image's label. Features with a label map come first."""
     named = (name for name in sorted(target.labels) if name not in OF_OBJECTS)
     return tuple(dict.fromkeys((*named, IMAGE_LABEL, "label")))
 
 
 def _keys(shards: Sequence[Shard], pairs: Iterable[Match | Contradiction]) -> _Keys:
-    """The keys of both records of each pair, by shard name and record number."""
+    """The keys of both records in each pair. Shard name and record number select a key."""
     wanted: dict[str, set[int]] = {}
     for each in pairs:
         wanted.setdefault(shards[each.shard].name, set()).add(each.record)

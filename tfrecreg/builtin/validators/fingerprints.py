@@ -1,6 +1,6 @@
-"""The fingerprints of the records of one shard, written to disk as sorted runs.
+"""Writes the fingerprints of one shard's records to disk as sorted runs.
 
-A fingerprint is 16 bytes of the digest of a feature, of a record's images or of a whole record.
+A fingerprint is 16 bytes of a digest: of a feature, a record's images or a whole record.
 """
 
 from __future__ import annotations
@@ -42,27 +42,27 @@ _Text = Annotated[str, Meta(min_length=1)]
 class DuplicatesOptions:
     """Options in `limits.duplicates` of a gate.
 
-    By default images are compared by their bytes, and records without an image as a whole.
+    By default, the bytes of images are compared. Records without an image are compared as a whole.
     """
 
     feature: _Text | None = None
     """The feature to compare, of any kind."""
     pixels: bool = False
-    """Whether to decode images and compare their pixels; needs the extra `images`."""
+    """Whether to decode images and compare their pixels. Needs the extra `images`."""
     group: _Text | None = None
-    """A feature whose values may occur in one split only: the patient, the video, the place."""
+    """A feature, such as the patient or video. Each of its values may be in only one split."""
     group_key: _Text | None = None
-    """Like `group`, by record keys: a regular expression, whose first group, or else the whole
-    match, is the value. Requires the indexes of a build.
+    """Like `group`, but a regular expression takes the value from record keys: its first group, or
+    else the whole match. Requires the indexes of a build.
     """
     most_shared: Annotated[float, Meta(ge=0, le=1)] = 0.01
-    """Share of the smaller split's distinct records that two splits may have in common. Above it,
+    """Two splits may have this share of the smaller split's distinct records in common. Above it,
     DUP002 is an error.
     """
 
     def __post_init__(self) -> None:
         if self.group is not None and self.group_key is not None:
-            raise ValueError("expected one of `group` and `group_key`, found both")
+            raise ValueError("cannot have both `group` and `group_key`")
         if self.group_key is not None:
             try:
                 re.compile(self.group_key)
@@ -71,8 +71,7 @@ class DuplicatesOptions:
 
 
 _MOST_KEPT = 1 << 19
-"""Maximum number of rows per shard, and of its rows with labels, that `check --cached` keeps.
-Larger shards are read again.
+"""`check --cached` keeps at most this many rows per shard. Shards with more rows are read again.
 """
 
 
@@ -83,7 +82,7 @@ class DuplicatesPart:
     compared: int = 0
     """Number of records with a fingerprint."""
     with_image: int = 0
-    """Number of records with the fingerprint of an image."""
+    """Number of records whose fingerprint is that of an image."""
     unheld: int = 0
     """Number of records too large for memory."""
     ungrouped: int = 0
@@ -106,7 +105,7 @@ class DuplicatesPart:
 
 
 class DuplicatesCodec:
-    """Turns parts into bytes, with the rows of their runs: a
+    """Encodes parts together with the rows of their runs. It is a
     :class:`tfrecreg.core.check.scan.interface.PartCodec`."""
 
     def __init__(self) -> None:
@@ -126,7 +125,7 @@ class DuplicatesCodec:
 
 
 Fingerprint = Callable[[RecordBatch, int, Example | None], bytes | None]
-"""Returns the fingerprint of the record at a position of a batch, given its example, if any.
+"""Returns the fingerprint of the record at a position of a batch, given its example or None.
 Returns None if the record lacks the compared values.
 """
 
@@ -153,7 +152,7 @@ class ImageFingerprint:
         """Number of records with an image, so far."""
 
     def of_table(self, tables: Tables, table: Table) -> list[bytes] | None:
-        """The fingerprints of all records of a table; None if each record must be read."""
+        """The fingerprints of all records of a table; None if records must be read one by one."""
         names = self._images.of(table.sample)
         if self._pixels or len(names) != 1:
             return None

@@ -1,6 +1,6 @@
-"""The `images` validator: compares encoded images with the declarations of their records.
+"""The `images` validator: compares encoded images with what their records declare about them.
 
-It also finds images whose size differs strongly from the other images.
+It also finds images whose size differs strongly from that of the other images.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ from tfrecreg.core.values.findings import Code, Finding, Location, Measure
 from tfrecreg.core.values.text import safe
 
 _LEAST = 100
-"""Minimum number of images with a size that counts as usual."""
+"""With fewer images, no size counts as unusual."""
 _SHARE = 100
-"""Unusual sizes are reported only if at most one image in this many has an unusual size."""
+"""Unusual sizes are reported only if at most one image in this many has one."""
 _APART = 6
-"""Minimum distance of an unusual size from the median size, in powers of two."""
+"""A size is unusual if it is more than this many powers of two from the median size."""
 
 _PLACES = 20
-"""Maximum number of places kept per size: as many as a finding has."""
+"""This many places are kept for each size, because a finding has at most this many."""
 
 
 @dataclass(slots=True)
@@ -61,9 +61,9 @@ class _Size:
 
 @dataclass(slots=True)
 class ImageSizes:
-    """Number of images by feature and size, with the first places. Mergeable, picklable.
+    """Counts images by feature and size, and keeps the first places. Mergeable, picklable.
 
-    A size is the number of pixels as a power of two, so that memory is bounded.
+    A size is the number of pixels, rounded to a power of two, so memory is bounded.
     """
 
     sizes: dict[str, dict[int, _Size]] = field(default_factory=dict)
@@ -93,7 +93,7 @@ class ImageSizes:
         return found
 
     def findings(self, dataset: str) -> Iterator[Finding]:
-        """Findings about the few images with over 64 times the median's pixels, or under 1/64."""
+        """Findings about the few images that are over 64 times the median, or under 1/64."""
         tally = Tally()
         for feature, found in sorted(self.sizes.items()):
             sizes = sorted(found.items())
@@ -119,19 +119,19 @@ class ImageSizes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImagesOptions:
-    """Options in `limits.images` of a gate; by default only headers are read."""
+    """Options in `limits.images` of a gate. By default, only headers are read."""
 
     feature: Annotated[str, Meta(min_length=1)] | None = None
     """The feature that holds images, if neither its name nor the schema says so."""
     decode: bool = False
-    """Whether to decode every image; needs the extra `images`."""
+    """Whether to decode every image. Needs the extra `images`."""
     max_pixels: Annotated[int, Meta(ge=1)] = 1 << 28
     """Maximum number of pixels of an image."""
 
 
 @dataclass(slots=True)
 class ImagesPart:
-    """The result for one shard; after merging, for all shards."""
+    """The result for one shard, or for all shards after merging."""
 
     tally: Tally = field(default_factory=Tally)
     formats: dict[str, int] = field(default_factory=dict)
@@ -174,7 +174,7 @@ class ImagesVisitor(Visitor):
     def _look_at_table(
         self, batch: RecordBatch, tables: Tables, table: Table, name: str
     ) -> Iterator[int]:
-        """Check the images of records of one layout; yield positions with findings."""
+        """Check the images of records of one layout. Yield positions that have findings."""
         says = declared_columns(tables, table, name)
         rows = zip(table.positions.tolist(), tables.values(table, name), says, strict=True)
         formats, most = self._part.formats, self._options.max_pixels
@@ -251,7 +251,7 @@ class ImagesVisitor(Visitor):
             self._add(batch, position, each.code, each.feature, each.message, each.detail)
         reason = why_undecodable(data, header) if decoder is None else None
         if reason is not None:
-            message = f"{shown} should be an image that TensorFlow decodes as it is"
+            message = f"{shown} should be an image that TensorFlow decodes correctly"
             self._add(batch, position, IMG007, name, message, reason)
         if header.orientation != 1 and has_places(example):
             message = f"{shown} should have no EXIF orientation beside boxes, keypoints or masks"
@@ -260,14 +260,14 @@ class ImagesVisitor(Visitor):
             self._add(batch, position, IMG009, name, message, detail)
         if decoder is None and is_truncated(data):
             message = f"{shown} should be a whole image"
-            detail = f"a {header.format.upper()} of {len(data)} bytes that ends before its end"
+            detail = f"the {header.format.upper()} is cut off after {len(data)} bytes"
             self._add(batch, position, IMG004, name, message, detail)
         pixels = header.height * header.width
         if part.sizes.add(name, pixels):
             self._place(batch, position, name, header)
         if pixels > self._options.max_pixels:
             message = f"{shown} should have at most {self._options.max_pixels} pixels"
-            detail = f"{len(data)} bytes that decode to {header.width} × {header.height} pixels"
+            detail = f"{len(data)} bytes decode to {header.width} × {header.height} pixels"
             self._add(batch, position, IMG006, name, message, detail)
         elif self._options.decode:
             self._decode(batch, position, name, data, header, decoder)
@@ -297,7 +297,7 @@ class ImagesVisitor(Visitor):
 
 
 class ImagesValidator(Validator):
-    """Compares encoded images with the declarations of records; options: :class:`ImagesOptions`."""
+    """Compares images with what records declare. :class:`ImagesOptions` has its options."""
 
     name = "images"
     Options = ImagesOptions
@@ -308,7 +308,7 @@ class ImagesValidator(Validator):
         manifest = target.manifest
         if manifest is None or {ENCODED, *schema_images(target)} & manifest.features.keys():
             return None
-        return f"there is no feature of images: `{ENCODED}`, or one with an `image_domain`"
+        return f"no feature holds images: neither `{ENCODED}` nor one with an `image_domain`"
 
     def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], ImagesVisitor]:
         found = read_limits(ImagesOptions, options, self.name)

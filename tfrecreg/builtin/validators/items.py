@@ -1,12 +1,12 @@
 """The `items` validator: matches records with the items of the raw data.
 
-A visitor writes the images and names of one shard's records to disk as sorted runs.
+A visitor writes digests of the images and names of one shard's records to disk, as sorted runs.
 
-Records match items by rows with equal digests, one range of digests at a time.
+Records and items match if their rows have equal digests. These are compared in ranges.
 
-Besides the range, memory holds a byte per record and per item.
+Memory holds one range, and a few bytes per record and per item.
 
-A record is identified by the digest of its image, and by the names that it has.
+The digest of its image and its names identify a record.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ from tfrecreg.core.values.findings import MAX_LOCATIONS, Code, Finding, Location
 from tfrecreg.core.values.text import safe
 
 NAMES = ("image/filename", "image/source_id", "image/file_name", "filename", "file_name", "key")
-"""Features whose value names an item, the most reliable first."""
+"""Features whose value names an item. The most reliable one comes first."""
 _WAYS = ("path", "file", "id")
-"""The ways of naming, in the order of trying: a path, the last part of a path, an id."""
+"""Ways of naming, in the order in which they are tried: a path, the last part of a path, an id."""
 
 WAYS = len(_WAYS)
 
 
 def names_of(example: Example | None, key: str | None) -> Iterator[tuple[int, bytes]]:
-    """The names of a record: the way of naming, and the digest of the name.
+    """Yield the names of a record: each with its way of naming and as a digest.
 
-    A number and the same number as text are one name; case counts.
+    A number and its text are the same name. Names are case-sensitive.
     """
     found = []
     for name in NAMES:
@@ -83,7 +83,7 @@ class ItemRows:
     images: list[Run] = field(default_factory=list)
     """Digests of images."""
     names: list[list[Run]] = field(default_factory=list)
-    """Digests of names, by the way of naming."""
+    """Digests of names, for each way of naming."""
     unheld: int = 0
     """Number of records too large for memory."""
 
@@ -149,8 +149,8 @@ class ItemsVisitor(Visitor):
 
 _Numbers = npt.NDArray[np.int64]
 NOT, BY_BYTES, BY_NAME, BY_NAME_ALONE = 0, 1, 2, 3
-"""How a record or an item was matched: not at all; by the bytes of its image; by name, with
-different image bytes; by name, where the record or the item has no image.
+"""How a record or an item was matched: not at all; by the bytes of its image; by name, although
+both images differ; by name, because the record or the item has no image.
 """
 
 
@@ -180,7 +180,7 @@ class Matching:
             self._merge([part.names[way] for part in self._parts], names, self._by_name)
 
     def place(self, record: int) -> tuple[int, int]:
-        """Number of the shard of a record, and its number there."""
+        """Number of the shard that holds a record, and the record's number there."""
         shard = int(np.searchsorted(self._starts, record, side="right")) - 1
         return shard, record - int(self._starts[shard])
 
@@ -212,7 +212,7 @@ class Matching:
         known: _Digests,
         items: _Numbers,
     ) -> None:
-        """Match by names that only one item and only one unmatched record have."""
+        """Match an unmatched record with an item if only these two have the name."""
         free = self.records[records] == NOT
         digests, records = _once(digests[free], records[free])
         known, items = _once(known, items)
@@ -226,7 +226,7 @@ class Matching:
 
 
 def _numbers(runs: Sequence[tuple[int, Run]], rows: Sequence[RunRows]) -> tuple[_Digests, _Numbers]:
-    """The digests of the rows of several runs, as single values, and their record numbers."""
+    """The digests in the rows of several runs, each as a single value, and the record numbers."""
     pairs = [(start + run.first, each) for (start, run), each in zip(runs, rows, strict=True)]
     pairs = [pair for pair in pairs if len(pair[1])]
     if not pairs:
@@ -248,8 +248,8 @@ def _once(digests: _Digests, numbers: _Numbers) -> tuple[_Digests, _Numbers]:
 class ItemsValidator(Validator):
     """Finds items of raw data without a record, and records without an item.
 
-    Rows are sorted on disk in the folder for temporary files (`TMPDIR`), 32 bytes per image and per
-    name. Memory holds a few bytes per record and per item.
+    Rows are sorted on disk, in the folder for temporary files (`TMPDIR`). They take 32 bytes per
+    image and per name. Memory holds a few bytes per record and per item.
     """
 
     name = "items"
@@ -260,7 +260,7 @@ class ItemsValidator(Validator):
 
     def applies(self, target: Target) -> str | None:
         if target.raw_items is None:
-            return "no source of items: name one with --source and --raw"
+            return "there is no source of items: name one with --source and --raw"
         return None if target.shards else "there are no shards"
 
     def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], ItemsVisitor]:  # noqa: ARG002 - it has no options
@@ -293,7 +293,7 @@ def _compare(
 
 
 def _rows_of_items(raw: RawItems, storage: Storage) -> tuple[ItemRows, Counter[str]]:
-    """The rows of the items, and the number of items that the source skips, by code."""
+    """The rows of the items, and how many items the source skips for each code."""
     builder, skipped, count = RowBuilder(storage), Counter[str](), 0
     for item in raw.items():
         if item.payload is None:
@@ -307,7 +307,7 @@ def _rows_of_items(raw: RawItems, storage: Storage) -> tuple[ItemRows, Counter[s
 def _add_records(tally: Tally, matching: Matching, shards: Sequence[Shard], target: Target) -> None:
     of = f"`{safe(target.raw_items.source if target.raw_items else '')}`"
     strange = f"no item of {of} has its image, and no unmatched item has its name"
-    differs = f"its image differs from the image of the item of {of} with the same name"
+    differs = f"its image differs from the image of the item with the same name in {of}"
     for code, how, message in ((SRC091, NOT, strange), (SRC017, BY_NAME, differs)):
         found = np.flatnonzero(matching.records == how)
         places = [matching.place(int(each)) for each in found[:MAX_LOCATIONS]]
@@ -359,7 +359,7 @@ def _measures(
     text = f"{len(matching.items):,} of `{safe(raw.source)}`: {items[BY_BYTES]:,} found by bytes"
     for count, what in (
         (items[BY_NAME_ALONE], "by name"),
-        (items[BY_NAME], "by name with other bytes"),
+        (items[BY_NAME], "by name with different bytes"),
         (items[NOT], "without a record"),
         (sum(skipped.values()), "more that the source skips"),
         (unheld, "records too large to compare"),

@@ -1,13 +1,13 @@
-"""The `manifest` validator: all files exist and are unchanged, and no other files exist.
+"""The `manifest` validator: checks that all files exist, are unchanged, and are the only files.
 
 With a manifest, the files are compared with its digests (blake3). Bare files are compared with
-their names (a set of `-of-00005` has five members) and with the `dataset_info.json` beside them.
+their names (`-of-00005` needs five files) and with the `dataset_info.json` in their folder.
 
-SHD008 checks for enough shards per training host, by TensorFlow's advice.
+SHD008 checks, by the rule that TensorFlow recommends, that training hosts get enough shards.
 
-The advice (https://www.tensorflow.org/tutorials/load_data/tfrecord) is at least ten shards
-per host, of at least 10 MB each. A split too small for both should have as many shards as ``build
---hosts`` makes, so a build planned for its hosts has no finding.
+The rule (https://www.tensorflow.org/tutorials/load_data/tfrecord) is at least ten shards per host,
+of at least 10 MB each. A split that is too small for both should have as many shards as ``build
+--hosts`` makes. So a build made for its hosts has no finding.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class HostsOptions:
 
 
 class HostLoad(NamedTuple):
-    """The shards that the hosts share: a split, or a set of bare files."""
+    """The shards of a split or of a set of bare files, which the hosts share."""
 
     split: str
     subject: str
@@ -99,8 +99,8 @@ def check_hosts(tally: Tally, loads: Iterable[HostLoad], hosts: int) -> None:
             message = f"expected at least {best} shards for {hosts} hosts, found {load.shards}"
         elif load.shards > best and size < MIN_HOST_SHARD:
             message = (
-                f"expected at most {best} shards for {hosts} hosts, found {load.shards} of "
-                f"{si_bytes(size)} on average, less than {si_bytes(MIN_HOST_SHARD)}"
+                f"expected at most {best} shards for {hosts} hosts, found {load.shards} with "
+                f"{si_bytes(size)} on average, which is less than {si_bytes(MIN_HOST_SHARD)}"
             )
         else:
             continue
@@ -113,9 +113,9 @@ class _SeenShard(NamedTuple):
 
     end: StreamEnd
     tensorflow: TensorflowOutcome | None
-    """TensorFlow's reaction to the first fault; None without a fault."""
+    """What TensorFlow does at the first fault; None without a fault."""
     payloads: PayloadCounts
-    """The kinds of the shard's payloads; not counted if a manifest lists the shard."""
+    """The kinds of the shard's payloads. They are not counted if there is a manifest."""
 
     @property
     def sound(self) -> bool:
@@ -124,11 +124,11 @@ class _SeenShard(NamedTuple):
 
 
 class ManifestValidator(Validator):
-    """Compares files with the manifest, or with their names.
+    """Compares files with the manifest, or the number of bare files with their names.
 
     Its only option is `hosts`: the number of training hosts that share the shards. For bare files
-    it also counts the kinds of payloads, and without a schema it finds records that are not
-    Examples in a set of Examples (SCH001, which the `schema` validator announces).
+    it also counts the kinds of payloads. Without a schema, it finds records that are not Examples
+    in a set of Examples (SCH001, which the `schema` validator announces).
     """
 
     name = "manifest"
@@ -186,7 +186,7 @@ class ManifestValidator(Validator):
                 check_payloads(tally, payloads)
         else:
             if target.manifest.salvaged is not None:
-                tally.add(SHD009, "it was adopted from a salvaged set", None)
+                tally.add(SHD009, "it was adopted from salvaged files", None)
             _check_shards(tally, target.manifest, seen)
             if target.storage is not None and target.partial:
                 yield from _check_named(tally, target, target.manifest, target.storage)
@@ -198,7 +198,7 @@ class ManifestValidator(Validator):
 
 
 class ManifestVisitor(Visitor):
-    """Keeps the digests that the scanner computed."""
+    """Keeps the scanner's results for one shard, and counts kinds of payloads."""
 
     def __init__(self, shard: Shard, *, look: bool = False) -> None:
         self._payloads = PayloadCounter(shard)
@@ -217,7 +217,7 @@ class ManifestVisitor(Visitor):
 
 
 def _loads(target: Target, seen: Sequence[tuple[Shard, _SeenShard]]) -> Iterator[HostLoad]:
-    """The shards that training hosts would share, by split or by set of bare files."""
+    """The shards that training hosts would share, for each split or set of bare files."""
     if target.manifest is not None:
         splits: dict[str, list[ShardEntry]] = defaultdict(list)
         for entry in target.manifest.shards:
@@ -289,8 +289,8 @@ def _check_files(tally: Tally, target: Target, manifest: Manifest, storage: Read
 def _check_named(
     tally: Tally, target: Target, manifest: Manifest, storage: Readable
 ) -> Iterator[Measure]:
-    """Compare the named shards and the build's other files with the manifest, and find missing
-    shards of the build.
+    """Compare the given shards, and all files that are not shards, with the manifest. Also find the
+    build's missing shards.
     """
     named = {shard.path for shard in target.shards}
     others = [entry for entry in manifest.shards if entry.path not in named]
@@ -311,14 +311,14 @@ def _check_named(
     unnamed = len(others) - len(absent)
     if unnamed:
         text = f"{unnamed} of the {len(manifest.shards)} shards of `{safe(target.reference)}`"
-        yield Measure(UNNAMED, unnamed, f"{text}: they are not checked")
+        yield Measure(UNNAMED, unnamed, f"{text} are not checked")
 
 
 def _tell(tally: Tally, code: Code, path: str, *, shard: bool) -> None:
-    """Find SHD001 or SHD005: a file that is missing, or that the manifest lacks.
+    """Find SHD001 or SHD005: a file that is missing, or that the manifest does not list.
 
-    TensorFlow reads sets with missing or extra shards, because a glob matches only existing files.
-    It does not read other files.
+    TensorFlow reads sets with missing or extra shards without an error, because a glob matches
+    whatever files exist. It does not read other files.
     """
     message = "the manifest lists it, but it does not exist"
     if code is SHD005:
@@ -363,7 +363,7 @@ def _check_marks(tally: Tally, seen: Iterable[tuple[Shard, _SeenShard]]) -> None
             continue
         if mark.broken:
             why = safe(mark.broken)
-            message = f"its folder is marked as salvaged, by a report without details: {why}"
+            message = f"its folder has a salvage report, which cannot be read: {why}"
         else:
             message = f"it was cut out of a damaged shard: {mark.lost.get(name, 'renamed since')}"
         where = Location(

@@ -1,8 +1,8 @@
-"""The `source` validator: compares images with their origin, and the ledger with the records.
+"""The `source` validator: compares images with their raw files, and the ledger with the records.
 
-If records have `image/encoded` and `image/key/sha256`, the image is compared with the digest. With
-`check --raw` it is compared with the raw file that its key names, if the source knows that file.
-With a manifest, its ledger is compared with the records.
+If records have `image/encoded` and `image/key/sha256`, each image is compared with its digest. With
+`check --raw`, an image is compared with its raw file, if the source can find that file by the
+record's key. If there is a manifest, its ledger is compared with the records.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class SourceValidator(Validator):
         manifest = target.manifest
         if manifest is None or manifest.ledger or _DIGEST in manifest.features:
             return None
-        return f"there is no ledger, and no feature `{_DIGEST}`"
+        return f"there is neither a ledger nor a feature `{_DIGEST}`"
 
     def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], SourceVisitor]:  # noqa: ARG002 - it has no options
         manifest, folder = target.manifest, target.raw_folder
@@ -125,7 +125,7 @@ class SourceValidator(Validator):
 def _locating_source(
     manifest: Manifest, raw: Readable, home: Storage | None
 ) -> tuple[GuardedSource | None, str]:
-    """The source that made the dataset, opened on the raw folder; or None and the reason."""
+    """Open the dataset's source on the raw folder. If that fails, return None and the reason."""
     name = manifest.source.plugin
     if not name or is_adopted(manifest) or is_python_data(manifest):
         return None, "not compared: no source made the records from raw files"
@@ -206,12 +206,12 @@ class SourceVisitor(Visitor):
                 same = size == len(image) and file.read_at(0, size) == image
         except MissingFileError:
             detail = f"expected `{safe(path)}`"
-            message = "the raw file named by its key does not exist"
+            message = "the raw file that its key names does not exist"
             self._add(SRC091, message, detail, batch, position)
             return
         self._part.compared += 1
         if not same:
-            detail = f"`{safe(path)}` has {size} bytes, the record's image {len(image)}"
+            detail = f"`{safe(path)}` has {size} bytes, but the record's image has {len(image)}"
             message = f"`{IMAGE}` differs from the raw file that its key names"
             self._add(SRC017, message, detail, batch, position)
 
@@ -222,7 +222,7 @@ class SourceVisitor(Visitor):
 
 
 def _single(example: Example, name: str) -> bytes | None:
-    """The single value of a feature of bytes; None if it does not have exactly one."""
+    """The value of a feature of bytes; None unless it has exactly one."""
     feature = example.get(name)
     if feature is None or feature.kind is not Kind.BYTES or feature.count != 1:
         return None
@@ -233,7 +233,7 @@ def _single(example: Example, name: str) -> bytes | None:
 def _reconcile(
     tally: Tally, target: Target, manifest: Manifest, records: Mapping[str, int]
 ) -> None:
-    """Find SRC019: the ledger contradicts the records, itself, or its list of items."""
+    """Find SRC019: the ledger contradicts the records, its own counts, or its list of items."""
     for split, ledger in sorted(manifest.ledger.items()):
         planned = sum(entry.records for entry in manifest.shards if entry.split == split)
         # Missing shards and wrong counts of records are reported as `SHD`.
@@ -255,7 +255,7 @@ def _reconcile(
 
 
 def _repeat_dropped(tally: Tally, manifest: Manifest) -> None:
-    """Find SRC047: objects that the build dropped, as counted by its ledger."""
+    """Find SRC047: objects that the build dropped, according to its ledger."""
     for split, ledger in sorted(manifest.ledger.items()):
         if dropped := ledger.remarks.get(SRC047.code, 0):
             message = f"{SRC047.count_text(dropped)} by the build"
@@ -286,7 +286,7 @@ def _disagree(tally: Tally, split: str, message: str) -> None:
 
 
 def _listed(storage: Readable) -> dict[tuple[str, str], int] | None:
-    """Counts by split and code, from the lines of the ledger; None if they do not parse."""
+    """Count the ledger's lines for each split and code. Return None if one does not parse."""
     counts: Counter[tuple[str, str]] = Counter()
     try:
         for line in _lines(storage):

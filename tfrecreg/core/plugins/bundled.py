@@ -62,7 +62,7 @@ COMMANDS_BY_GROUP = {
         "head": ("tfrecreg.cli.head", "Show the first records"),
     },
     "Datasets": {
-        "init": ("tfrecreg.cli.init", "Make a folder a registry"),
+        "init": ("tfrecreg.cli.init", "Turn a folder into a registry"),
         "build": ("tfrecreg.cli.build", "Build a dataset's TFRecords from its raw data"),
         "adopt": (
             "tfrecreg.builtin.adopt.command",

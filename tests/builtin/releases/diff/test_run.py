@@ -187,7 +187,7 @@ def test_a_rewritten_shard_whose_old_index_is_gone_is_unknown(compare) -> None:
     result = compare(TWO, rewritten, keep_bytes=False, keep_indexes=False)
     assert result.change.level == "major"
     assert result.change.reasons == [
-        "the indexes of the split `train` are not here to show that nothing was lost"
+        "the split `train` may have lost examples: its indexes are not on this machine"
     ]
     assert result.change.counts is None
     known = {split.name: split.known for split in result.splits}
@@ -275,7 +275,7 @@ def test_the_same_image_under_another_key_in_the_same_split_is_renamed(compare) 
     assert result.change.level == "major"
     assert result.change.reasons == [
         "1 label changed",
-        "1 example of the split `train` was changed, key and record",
+        "1 example of the split `train` was changed: key and record",
     ]
 
 
@@ -321,7 +321,7 @@ def test_payloads_that_are_no_examples_differ_as_a_whole(compare) -> None:
     assert result.examples["changed"][0].features_changed == ("",)
     assert result.change.level == "major"
     assert result.change.reasons == [
-        "1 example of the split `train` was changed, some of which are not `tf.train.Example`s"
+        "1 example of the split `train` was changed, and not all records are `tf.train.Example`s"
     ]
 
 
@@ -352,7 +352,7 @@ def test_names_of_classes_that_changed_places_are_major(root, compare) -> None:
 @pytest.mark.parametrize(
     ("labels", "reason"),
     [
-        (None, "the names of the classes of `label` are gone"),
+        (None, "the classes of `label` have no names now"),
         ({"label": ["cat"]}, "class 1 of `label` was `dog` and has no name now"),
     ],
 )
@@ -394,12 +394,12 @@ def test_the_schema_is_told_and_asks_for_no_number(compare) -> None:
             "time_domain { integer_format: UNIX_SECONDS }",
             "time_domain { integer_format: UNIX_MILLISECONDS }",
             "`label` should be read differently: `time_domain.integer_format` was UNIX_SECONDS and "
-            "is UNIX_MILLISECONDS",
+            "is now UNIX_MILLISECONDS",
         ),
         (
             "shape { dim { size: 1 } }",
             "shape {}",
-            "`label` should be read differently: `shape` was 1 and is scalar",
+            "`label` should be read differently: `shape` was 1 and is now scalar",
         ),
         ("shape { dim { size: 1 } }", "shape { dim {} }", None),
         ("shape {}", "", None),
@@ -420,7 +420,7 @@ def test_classes_that_were_added_are_minor(compare) -> None:
     result = compare(TWO, TWO, labels=more, first_labels={"label": ["cat"]})
     assert (result.same, result.change.level) == (False, "minor")
     assert result.change.reasons == [
-        "`label` has 1 class more",
+        "`label` has 1 more class",
         "the same examples in the same order",
     ]
 

@@ -84,5 +84,7 @@ def test_a_member_without_a_place_is_refused() -> None:
 
 def test_an_epoch_has_less_than_2_to_the_31_places() -> None:
     assert sum(expect_places(NAMES[:2], [2**31 - 2, 1])) == 2**31 - 1
-    with pytest.raises(UsageError, match="has 2,147,483,647 places at most, here 2,147,483,648"):
+    with pytest.raises(
+        UsageError, match="can have at most 2,147,483,647 places, found 2,147,483,648"
+    ):
         expect_places(NAMES[:2], [2**31 - 2, 2])

@@ -98,7 +98,7 @@ def test_more_values_than_the_length_are_an_error_that_names_the_record(
         batches(boxes, batch_size=4, pad_to=2)
     message = caught.value.message
     assert "record 3 of `odd-train.tfrecord-00000-of-00001` of odd does not parse: " in message
-    assert "`box/text` has more values than the 2 that it is padded to" in message
+    assert "`box/text` has more values than the length 2 that it is padded to" in message
 
 
 @pytest.mark.medium
@@ -114,8 +114,8 @@ def test_images_of_all_sizes_and_channels_make_a_batch(tf: Any, boxes: Path) -> 
 @pytest.mark.parametrize(
     ("arguments", "shapes"),
     [
-        ({}, "10 shapes, (4, 6, 3) and (13, 6, 1)"),
-        ({"image_size": (8, 9)}, "2 shapes, (8, 9, 1) and (8, 9, 3)"),
+        ({}, "10 different shapes, such as (4, 6, 3) and (13, 6, 1)"),
+        ({"image_size": (8, 9)}, "2 different shapes, such as (8, 9, 1) and (8, 9, 3)"),
     ],
 )
 def test_images_of_several_sizes_make_no_batch_and_the_error_says_how(
@@ -125,7 +125,7 @@ def test_images_of_several_sizes_make_no_batch_and_the_error_says_how(
         batches(boxes, batch_size=5, decode=True, **arguments)
     message = caught.value.message
     assert f"`image/encoded` has values of {shapes}" in message
-    assert "`image_size=…` and `channels=3` make images alike" in message
+    assert "pass `image_size=…` and `channels=3` to give images one shape" in message
 
 
 @pytest.mark.medium

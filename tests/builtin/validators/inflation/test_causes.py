@@ -194,7 +194,7 @@ class TestINF002:
             sided(pixels, bytes_feature(data)) for pixels, data in zip(scenes(), files, strict=True)
         ]
         assert abs(predicted - len(framed(*cured))) < 500
-        assert " times the raw data; in the raw data " in one(found, "INF002")["message"]
+        assert " times the raw data; their raw data take " in one(found, "INF002")["message"]
 
     def test_pixels_of_raw_data_that_have_them_decoded_are_as_they_should_be(
         self, tmp_path: Path
@@ -237,7 +237,7 @@ class TestINF002:
             )
             assert size is not None, finding["message"]
             assert float(size[1]) == pytest.approx(held / 1000, rel=0.02)
-        times = re.search(r", ([0-9.]+) times the raw data of these; ", finding["message"])
+        times = re.search(r", ([0-9.]+) times their raw data; ", finding["message"])
         assert times is not None, finding["message"]
         assert float(times[1]) == pytest.approx(held / sum(map(len, files)), rel=0.2)
 
@@ -259,8 +259,8 @@ class TestINF003:
         found = look(tmp_path, payloads)
         assert codes(found) == ["INF003"]
         assert one(found, "INF003")["message"].startswith(
-            "`values` holds numbers of at most 256 levels as float, 942.6 kB; as bytes of uint8 "
-            "about 236.4 kB, and all records "
+            "`values` holds numbers with at most 256 levels as float, 942.6 kB; as bytes of uint8 "
+            "they take about 236.4 kB, so all records take "
         )
         cured = [encode({"values": bytes_feature(bytes(each.tolist()))}) for each in noise]
         predicted = found["measures"]["inflation.cures"]["INF003 values"]
@@ -278,7 +278,7 @@ class TestINF003:
         found = look(tmp_path, [encode({"codes": int64_feature(row)}) for row in rows])
         finding = one(found, "INF003")
         assert f"whole numbers from {low} to {high} as int64" in finding["message"]
-        assert f"as bytes of {dtype} about" in finding["message"]
+        assert f"as bytes of {dtype} they take about" in finding["message"]
         cured = [
             encode({"codes": bytes_feature(np.array(row).astype(dtype).tobytes())}) for row in rows
         ]
@@ -335,7 +335,7 @@ class TestINF004:
         assert codes(found) == ["INF004"]
         assert one(found, "INF004")["message"].startswith(
             "`image/encoded` holds each value 7.0 times on average, 1.4 MB; "
-            "once each about 200.4 kB"
+            "stored once each, they take about 200.4 kB"
         )
         predicted = found["measures"]["inflation.cures"]["INF004 image/encoded"]
         assert abs(predicted - (len(framed(*payloads)) - 300 * 4010)) < 5000
@@ -376,7 +376,7 @@ class TestINF005:
         assert codes(found) == ["INF001", "INF005"]
         message = one(found, "INF005")["message"]
         assert message.startswith("`image/encoded` holds images as PNG, ")
-        assert " times the raw data; in the raw data " in message
+        assert " times the raw data; the raw data take " in message
         cured = [encode({"image/encoded": bytes_feature(data)}) for data in files]
         predicted = found["measures"]["inflation.cures"]["INF005 image/encoded"]
         assert abs(predicted - len(framed(*cured))) < 500
@@ -401,7 +401,7 @@ class TestINF005:
         assert codes(document(["kept"], root, only=("inflation",))) == []
         found = document(["made"], root, only=("inflation",))
         assert "INF005" in codes(found)
-        assert " times the raw data; in the" in one(found, "INF005")["message"]
+        assert " times the raw data; the raw data take" in one(found, "INF005")["message"]
 
 
 class TestINF007:
@@ -420,7 +420,8 @@ class TestINF007:
         assert finding["severity"] == "warning"
         size = sum(map(len, files))
         said = re.search(
-            r"base64 of JPEG, ([0-9.]+) kB; as bytes about ([0-9.]+) kB", finding["message"]
+            r"base64 of JPEG, ([0-9.]+) kB; as bytes they take about ([0-9.]+) kB",
+            finding["message"],
         )
         assert said is not None, finding["message"]
         assert float(said[2]) * 1000 == pytest.approx(size, rel=0.02)
@@ -443,8 +444,8 @@ class TestINF006:
         finding = one(found, "INF006")
         assert (finding["severity"], found["status"]) == ("info", "pass")
         assert finding["message"].startswith(
-            "names, lengths and framing are 92 % of records of 65 bytes on average; with 64 "
-            "examples in a record they hardly count, and all records "
+            "names, lengths and framing take 92 % of records, which have 65 bytes on average; with "
+            "64 examples per record, they hardly count, so all records take "
         )
         assert finding["fingerprint"] == "INF006::::"
         together = [
@@ -488,12 +489,12 @@ class TestRealData:
         path = folder / "sample_tfrecords/test-00000-of-00001.tfrecord.gz"
         found = document([path], only=("inflation",))
         assert codes(found) == ["INF002"]
-        assert "as base64, 3.0 MB; as PNG about" in one(found, "INF002")["message"]
+        assert "as base64, 3.0 MB; as PNG they take about" in one(found, "INF002")["message"]
         found = document([path], only=("inflation",), raw=str(folder / "images/TEST"))
         assert codes(found) == ["INF001", "INF002"]
         assert one(found, "INF002")["message"].startswith(
-            "`image` holds decoded pixels as base64, 3.0 MB, 23.7 times the raw data; in the "
-            "raw data 127.4 kB, and all records 127.7 kB instead of 3.0 MB before gzip"
+            "`image` holds decoded pixels as base64, 3.0 MB, 23.7 times the raw data; their "
+            "raw data take 127.4 kB, so all records take 127.7 kB instead of 3.0 MB before gzip"
         )
 
     def test_images_that_went_in_as_they_are_have_nothing_to_save(self, realdata: Path) -> None:

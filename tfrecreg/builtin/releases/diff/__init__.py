@@ -1,1 +1,1 @@
-"""Comparing two builds or releases, example by example."""
+"""Compares two builds or releases, example by example."""

@@ -1,7 +1,7 @@
-"""Compares records feature by feature, in passes over the records of two versions.
+"""Compares the records of two versions feature by feature. Each comparison is a pass over records.
 
-A pass is a function of the readers of both sides and of some places. It keeps no state, so its
-results, taken in order, are the same for any number of processes.
+A pass is a function that takes the readers of both sides and some places. It keeps no state, so its
+results are the same, in the same order, for any number of processes.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _OPEN = 64
 
 
 class UnreadError(Exception):
-    """A record is not available, or does not match its index."""
+    """A record cannot be read, or does not match its index."""
 
     def __init__(self, reason: str, *, missing: bool = False) -> None:
         self.reason = reason
@@ -48,11 +48,11 @@ class Read(NamedTuple):
     size: int
     """Bytes of the payload."""
     example: Example | None
-    """The features; None unless the record is a `tf.train.Example` without unknown fields."""
+    """The features; None if the record is not a `tf.train.Example`, or has unknown fields."""
 
 
 class Payloads:
-    """Reads records by place. Holds 32 bytes per record of each shard that it reads from."""
+    """Reads records by place. It keeps 32 bytes for each record of the shards that it reads."""
 
     def __init__(self, side: Side) -> None:
         self._side = side
@@ -109,7 +109,7 @@ class Payloads:
             self._refused[shard] = reason, True
         elif len(records) != len(index):
             path = self._side.manifest.shards[shard].path
-            reason = f"`{path}` has {len(records)} records, and its index {len(index)}"
+            reason = f"`{path}` has {len(records)} records, but its index has {len(index)}"
             self._refused[shard] = reason, False
         else:
             self._shards[shard] = records, index.digests.copy()
@@ -117,7 +117,7 @@ class Payloads:
 
 def _let_machine_fail(error: TfrecregError) -> None:
     """Raise the error if the machine caused it, because a retry may succeed. Such an error says
-    nothing about the data, and a release keeps its recorded differences for good.
+    nothing about the data, but a release would record it forever.
     """
     machine = isinstance(error, StorageError) and isinstance(error.__cause__, OSError)
     if machine and not isinstance(error, MissingFileError):
@@ -132,17 +132,17 @@ class RecordChange:
     """Names of the features that only the second record has, sorted."""
     removed: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
-    """Features whose kind or values differ. The empty name stands for the payload as a whole, if
-    one of the two is not an Example.
+    """Features whose kind or values differ. The empty name stands for the whole payload, if one of
+    the records is not an Example.
     """
     labels: tuple[tuple[str, str, str], ...] = ()
-    """Feature, label before, label after."""
+    """Each is a feature, its label before, and its label after."""
     size: int = 0
     """Bytes of the payloads that were read."""
     unread: str = ""
     """Why a record could not be read; empty if both records were read."""
     missing: bool = False
-    """Whether the reason is that the bytes are not on this machine."""
+    """Whether the record is unread because its bytes are not on this machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +167,7 @@ class LabelMaps:
         return cls(tuple(sorted(names)), before.manifest.labels, after.manifest.labels)
 
     def changes(self, before: Example, after: Example) -> Iterator[tuple[str, str, str]]:
-        """Feature, label before, label after, for each label that differs."""
+        """For each label that differs, yield the feature, the label before, and the label after."""
         for name in self.features:
             old, new = before.get(name), after.get(name)
             if old is None or new is None or old == new:
@@ -177,7 +177,7 @@ class LabelMaps:
 
 
 def _label(feature: Feature, names: Sequence[str]) -> str:
-    """A single value with the name of its class; of several values, their number."""
+    """A single value, with the name of its class. For several values, only their number."""
     if feature.count != 1:
         return f"({feature.count} values)"
     (value,) = feature.values
@@ -192,7 +192,7 @@ _LABEL_BYTES = 100
 
 
 def read_changes(readers: Readers, pairs: Pairs, *, labels: LabelMaps) -> list[RecordChange]:
-    """A pass: the differences of each pair."""
+    """A pass that returns the differences of each pair."""
     return [
         _change(readers, int(first), int(second), labels)
         for first, second in zip(pairs.before, pairs.after, strict=True)
@@ -217,14 +217,14 @@ def _change(readers: Readers, first: int, second: int, labels: LabelMaps) -> Rec
 
 
 def images_of(before: Side, after: Side) -> tuple[str, ...]:
-    """The features that hold encoded images on both sides, by their schemas, sorted."""
+    """The features that hold encoded images according to the schemas of both sides, sorted."""
     if before.schema is None or after.schema is None:
         return ()
     return tuple(sorted({*before.schema.images()} & {*after.schema.images()}))
 
 
 def image_digest(read: Read, images: Sequence[str]) -> bytes | None:
-    """16 bytes that identify the images of a record; None without an image."""
+    """16 bytes that identify the images of a record; None if it has no image."""
     if read.example is None:
         return None
     hasher, found = blake3(), False
@@ -242,14 +242,14 @@ def image_digest(read: Read, images: Sequence[str]) -> bytes | None:
 
 
 _MOST = 10_000
-"""Maximum number of distinct features, and of pairs of labels, that are counted separately."""
+"""At most this many features and this many label changes are counted separately."""
 OTHERS = "…"
-"""Stands for all further features."""
+"""This name stands for all other features."""
 
 
 @dataclass(slots=True)
 class FeatureCounts:
-    """Numbers of examples in which a feature differs."""
+    """In how many examples a feature differs."""
 
     added: int = 0
     removed: int = 0
@@ -262,23 +262,23 @@ class Tallied:
     """Result of comparing paired records."""
 
     compared: int = 0
-    """Number of pairs of which both records were read."""
+    """Number of pairs whose records were both read."""
     kept: int = 0
-    """Number of pairs in which all features of the first are unchanged in the second."""
+    """Number of pairs whose second record has all features of the first, unchanged."""
     unread: int = 0
     """Number of pairs with a record that could not be read."""
     reason: str = ""
     """Reason for the first unread record."""
     missing: bool = False
-    """Whether the reason is that the bytes are not on this machine."""
+    """Whether the record is unread because its bytes are not on this machine."""
     features: dict[str, FeatureCounts] = field(default_factory=dict)
     """Counts by feature name. The empty name stands for payloads that are not Examples."""
     relabelled: int = 0
     """Number of pairs in which a label differs."""
     labels: Counter[tuple[str, str, str]] = field(default_factory=Counter)
-    """Number of changes by feature, label before and label after."""
+    """Number of changes for each feature, label before and label after."""
     more_labels: int = 0
-    """Number of label changes beyond those that are counted separately."""
+    """Number of all other label changes, which are not counted separately."""
 
     def add(self, change: RecordChange) -> None:
         """Count the differences in a pair of records."""
@@ -312,16 +312,16 @@ R = TypeVar("R")
 
 Readers = tuple[Payloads, Payloads]
 Pass = Callable[[Readers, Pairs], R]
-"""A function importable by name, or a `functools.partial` of one: workers import it."""
+"""A function that workers can import by its name, or a `functools.partial` of one."""
 
 _NOWHERE: Places = np.empty(0, np.uint64)
 
 _TASK = 2000
-"""Cost of a task, in pairs of small records: about 0.2 seconds on one core."""
+"""Cost of a task, measured in pairs of small records. It takes about 0.2 seconds on one core."""
 _SHARD = 40
-"""Cost of a shard, in pairs of small records: a task may read the index of each shard."""
+"""Cost of a shard, measured in pairs of small records, because a task may read its index."""
 _PAIR_BYTES = 30_000
-"""Bytes that take as long to read and compare as the fixed cost of a pair."""
+"""Reading and comparing this many bytes takes as long as the fixed cost of a pair."""
 _PAIR_SECONDS = 25e-6
 """Approximate cost of a pair of small records."""
 _MOST_RECORDS = 20_000
@@ -336,11 +336,11 @@ class ReadTask(Generic[R]):
     before: Side
     after: Side
     pairs: Pairs
-    """The sides to which the shard numbers of the places refer."""
+    """Shard numbers in the places refer to `before` and `after`."""
 
 
 class Reading:
-    """Reads the records of two sides. Close it, to close the files of this process."""
+    """Reads the records of two sides. Closing it closes the files of this process."""
 
     def __init__(self, before: Side, after: Side, engine: Engine | None = None) -> None:
         self.readers: Readers = Payloads(before), Payloads(after)
@@ -355,7 +355,7 @@ class Reading:
     def run(self, function: Pass[R], *groups: Pairs) -> Generator[tuple[int, Pairs, R], None, None]:
         """The results of a pass over groups of records, in order.
 
-        All groups are one run of the engine, so its workers start once.
+        The engine runs all groups together, so its workers start only once.
         """
         pieces = [
             (number, Pairs(group.before[at : at + self._piece], group.after[at : at + self._piece]))
@@ -380,18 +380,18 @@ class Reading:
 
 
 def alone(places: Places, *, after: bool) -> Pairs:
-    """Places of one side, without partners."""
+    """Pairs that have a place on only one side."""
     return Pairs(_NOWHERE, places) if after else Pairs(places, _NOWHERE)
 
 
 def read_there(task: ReadTask[R]) -> R:
-    """The result of one pass over some records, in a worker."""
+    """Run one pass over some records, in a worker."""
     with closing(Reading(task.before, task.after)) as reading:
         return task.function(reading.readers, task.pairs)
 
 
 def _task(function: Pass[R], sides: tuple[Side, Side], piece: Pairs) -> ReadTask[R]:
-    """A task with only the shards of its places, and renumbered places."""
+    """A task that contains only the shards of its places. Its places are renumbered."""
     sent = []
     for side, places in zip(sides, (piece.before, piece.after), strict=True):
         numbers, positions = np.unique(places >> np.uint64(32), return_inverse=True)

@@ -1,4 +1,4 @@
-"""Matches examples by their images if a move to another split changed their keys.
+"""Matches examples by their images, because a move to another split may change their keys.
 
 An ImageFolder names its records by paths, so an image that moves from one split to another gets
 another key, and often another record (which contains its file name). Only the bytes of the image
@@ -40,7 +40,7 @@ from tfrecreg.core.registry.side import Side
 from tfrecreg.core.values.progress import Progress, working
 
 _Digests = npt.NDArray[np.uint8]
-"""Digests of the images of records, shape (records, 16); zeros for a record without an image."""
+"""Digests of the images of records, shape (records, 16). A record without an image has zeros."""
 _NONE: _Digests = np.empty((0, 16), np.uint8)
 
 
@@ -49,8 +49,8 @@ def follow_images(
 ) -> Matched:
     """Find the partners of removed and added examples by their images.
 
-    If a key is in two splits with different images, these are two examples: keys that are positions
-    occur in every split. If the bytes of a record are missing, only keys are compared.
+    If a key has different images in two splits, these are two examples, because keys that are
+    positions occur in every split. If the bytes of a record are missing, only keys are compared.
     """
     images, pairs = images_of(before, after), matched.moved_changed
     gone, new = matched.removed, matched.added
@@ -89,7 +89,7 @@ def follow_images(
 
 
 def _rows(side: Side, splits: dict[str, int], places: Places, digests: _Digests) -> IndexRows:
-    """Rows of the records with images, with the images' digests in place of the records'."""
+    """Rows of the records that have images. They hold digests of images instead of records."""
     has_image = digests.any(axis=1)
     places = places[has_image]
     rows = np.zeros((len(places), WIDTH), np.uint8)
@@ -104,8 +104,8 @@ def _rows(side: Side, splits: dict[str, int], places: Places, digests: _Digests)
 def digest_images(
     readers: Readers, places: Pairs, *, images: Sequence[str]
 ) -> tuple[_Digests, _Digests, int] | None:
-    """A pass: the digests of the images of both sides, and the bytes that were read; None if a
-    record cannot be read.
+    """A pass that returns the digests of the images of both sides, and how many bytes were read. It
+    returns None if a record cannot be read.
     """
     try:
         old, size = _digests(readers[0], places.before, images)

@@ -1,7 +1,7 @@
-"""The fate of every example, from the indexes alone.
+"""Finds out from the indexes alone what became of each example.
 
 Examples are matched by content first and by key second. If keys are positions, as in MNIST's files,
-removing an example shifts the keys of all later examples without changing them.
+removing an example changes the keys of all later examples, but not their content.
 
 1. the same split, key and record: unchanged
 2. the same split and record: only the key differs
@@ -35,8 +35,8 @@ _BLOCK = bytes(1 << 20)
 
 
 def new_rows(count: int, width: int) -> npt.NDArray[np.uint8]:
-    """Rows to be filled. Above 128 MiB they are in an unnamed file, whose pages the system can take
-    out of memory. The file vanishes with the array.
+    """Rows to be filled. More than 128 MiB are kept in an unnamed file, so that the system can free
+    their memory. The file is deleted with the array.
     """
     size = count * width
     if size <= _HELD:
@@ -51,7 +51,7 @@ def new_rows(count: int, width: int) -> npt.NDArray[np.uint8]:
     except OSError as error:
         raise StorageError(
             f"cannot write {size:,} bytes to `{tempfile.gettempdir()}` for the comparison: "
-            f"{error.strerror}; TMPDIR names another folder"
+            f"{error.strerror}; TMPDIR can name another folder"
         ) from error
     return np.frombuffer(memory, np.uint8).reshape(count, width)
 
@@ -59,13 +59,13 @@ def new_rows(count: int, width: int) -> npt.NDArray[np.uint8]:
 IndexRows = npt.NDArray[np.uint8]
 """Shape (records, :data:`WIDTH`), C-contiguous."""
 Places = npt.NDArray[np.uint64]
-"""Shape (records,): shard number times 2^32 plus record number."""
+"""Shape (records,). A place is the shard number times 2^32 plus the record number."""
 
 SPLIT, KEY, DIGEST, PLACE = slice(0, 2), slice(2, 18), slice(18, 34), slice(34, 42)
 WIDTH = 42
 
 _MATCH_BLOCK = 1 << 16
-"""Number of rows permuted and compared at a time; it limits the memory besides the rows."""
+"""This many rows are permuted and compared at a time, which limits the additional memory."""
 
 
 class MissingIndexError(Exception):
@@ -132,7 +132,7 @@ def arrange(rows: IndexRows, *columns: slice) -> None:
 
 
 def restore(rows: IndexRows, *columns: slice) -> None:
-    """Undo the move of columns by :func:`arrange`, in place."""
+    """Move the columns back to where they were before :func:`arrange`, in place."""
     _permute(rows, np.argsort(_order(columns)))
 
 
@@ -155,12 +155,12 @@ def example_places(rows: IndexRows) -> Places:
 
 
 Names = npt.NDArray[np.bytes_]
-"""The beginnings of rows. NumPy pads with NUL bytes, which is harmless if all have one
+"""The beginnings of rows. NumPy pads them with NUL bytes. This is harmless because all have one
 length."""
 
 
 class Paired(NamedTuple):
-    """The pairs of two sides, and the remaining records of each."""
+    """The pairs of two sides, and the records of each side that have no partner."""
 
     before: Places
     """The places on the first side, shape (pairs,)."""
@@ -172,10 +172,10 @@ class Paired(NamedTuple):
 
 
 def pair(before: IndexRows, after: IndexRows, width: int) -> Paired:
-    """Pair rows that begin with the same bytes; equal beginnings are paired in order.
+    """Pair rows that begin with the same bytes. If several begin alike, they are paired in order.
 
-    The remaining rows are moved to the front of their array, so that memory is needed only for
-    the pairs: the arguments are consumed.
+    The arguments are overwritten: rows without a partner move to the front of their array. So
+    additional memory is needed only for the pairs.
     """
     pairs: list[tuple[Places, Places]] = []
     kept_before = kept_after = 0
@@ -198,7 +198,7 @@ def _keep(rows: IndexRows, at: int, left: IndexRows) -> int:
 
 
 def _trimmed(rows: IndexRows, count: int) -> IndexRows:
-    """The first rows. Few rows are copied, to free the memory of the rest."""
+    """The first rows. If they are few, they are copied, which frees the memory of the others."""
     return rows[:count] if 2 * count > len(rows) else rows[:count].copy()
 
 
@@ -214,7 +214,7 @@ def _blocks(before: IndexRows, after: IndexRows, width: int) -> list[tuple[Index
 
 
 def _lower(rows: IndexRows, cut: bytes) -> int:
-    """The number of rows that sort before every row that begins with `cut`."""
+    """The number of rows that are sorted before `cut`."""
     whole = rows.view(f"S{WIDTH}").ravel()
     return int(np.searchsorted(whole, np.array([cut], f"S{WIDTH}"))[0])
 
@@ -224,7 +224,7 @@ def _names(rows: IndexRows, width: int) -> Names:
 
 
 def _matches(before: Names, after: Names) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """The positions of partners: the n-th rows of the same name on each side are partners."""
+    """The positions of partners. The n-th rows with the same name on each side are partners."""
     positions = np.arange(len(before))
     number = positions - np.searchsorted(before, before, "left")
     start = np.searchsorted(after, before, "left")
@@ -240,7 +240,7 @@ def _without(rows: IndexRows, positions: npt.NDArray[np.intp]) -> IndexRows:
 
 
 _MOST_SPLITS = 1 << 16
-"""Maximum number of splits: a row has two bytes for the number of its split."""
+"""Maximum number of splits. A row has two bytes for the number of its split."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,7 +259,7 @@ class Pairs:
         return cls(np.empty(0, np.uint64), np.empty(0, np.uint64))
 
     def and_also(self, more: Pairs) -> Pairs:
-        """Both lists of pairs, in order of the place after."""
+        """Both lists of pairs, sorted by their new place."""
         return in_order(
             np.concatenate((self.before, more.before)), np.concatenate((self.after, more.after))
         )
@@ -267,29 +267,30 @@ class Pairs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Matched:
-    """The fate of the examples. Pairs are in order of their place after, single places in order."""
+    """What became of the examples. Pairs are sorted by their new place, other examples by their
+    place."""
 
     renamed: Pairs = field(default_factory=Pairs.none)
-    """Examples whose record is in the same split, under another key."""
+    """Examples whose record is in the same split, but under another key."""
     changed: Pairs = field(default_factory=Pairs.none)
-    """Examples with another record under the same split and key."""
+    """Examples whose split and key are the same, but whose record differs."""
     moved: Pairs = field(default_factory=Pairs.none)
     """Examples whose record is in another split."""
     moved_changed: Pairs = field(default_factory=Pairs.none)
-    """Examples whose key is in another split, with another record."""
+    """Examples whose key is in another split, but with another record."""
     renamed_changed: Pairs = field(default_factory=Pairs.none)
-    """Examples whose image is in the same split, under another key and in another record. Found
-    only if the records were read."""
+    """Examples whose image is in the same split, but in another record with another key. They are
+    found only if the records were read."""
     removed: Places = field(default_factory=lambda: np.empty(0, np.uint64))
     added: Places = field(default_factory=lambda: np.empty(0, np.uint64))
     unknown: tuple[str, ...] = ()
-    """Splits with an index missing on this machine: their examples are unknown."""
+    """Splits that lack an index on this machine, so that their examples are unknown."""
 
 
 def match(before: Side, after: Side, progress: Progress = SILENT) -> Matched:
     """Compare the indexes of two sides.
 
-    Takes about 42 bytes per record of each shard that differs between the sides.
+    It takes about 42 bytes of memory for each record of the shards that differ.
     """
     splits = split_numbers(before, after)
     same_before, same_after = _same_shards(before, after)
@@ -333,14 +334,14 @@ def split_numbers(before: Side, after: Side) -> dict[str, int]:
     names = {split.name for side in (before, after) for split in side.manifest.splits}
     if len(names) > _MOST_SPLITS:
         raise UsageError(
-            f"`{before.name}` and `{after.name}` have {len(names)} splits, at most {_MOST_SPLITS} "
-            "can be compared"
+            f"`{before.name}` and `{after.name}` have {len(names)} splits, but at most "
+            f"{_MOST_SPLITS} can be compared"
         )
     return {name: number for number, name in enumerate(sorted(names))}
 
 
 def _same_shards(before: Side, after: Side) -> tuple[set[int], set[int]]:
-    """Shards of the same split with the same index: their records did not change."""
+    """Shards with the same split and the same index, so their records did not change."""
     known: dict[tuple[str, str | None], list[int]] = {}
     for number, entry in enumerate(before.manifest.shards):
         known.setdefault((entry.split, before.index_digest(number)), []).append(number)
@@ -380,6 +381,6 @@ class Unmatched:
 
 
 def in_order(before: Places, after: Places) -> Pairs:
-    """Pairs, sorted by their place after."""
+    """Pairs, sorted by their new place."""
     order = np.argsort(after, kind="stable")
     return Pairs(before[order], after[order])

@@ -1,4 +1,4 @@
-"""The differences between two builds or releases, for people."""
+"""Prints the differences between two builds or releases."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def _shards(diff: DiffResult) -> str:
 
 
 def _grown(before: SideSummary, after: SideSummary) -> str:
-    """The features whose bytes differ, the largest difference first."""
+    """The features whose size differs. The largest difference comes first."""
     old, new = before.features, after.features
     names = {*old, *new}
     deltas = {name: new.get(name, 0) - old.get(name, 0) for name in names}

@@ -31,7 +31,7 @@ from tfrecreg.core.workers.interface import Engine
 ChangeKind = Literal["removed", "added", "changed", "moved", "renamed"]
 
 CHANGE_KINDS: tuple[ChangeKind, ...] = ("removed", "added", "changed", "moved", "renamed")
-"""Kinds of differences; ``renamed`` is the same image or record under another key."""
+"""Kinds of differences. ``renamed`` means the same image or record under another key."""
 
 
 SPLIT_COUNTS: Mapping[str, tuple[Literal["before", "after"], tuple[str, ...]]] = {
@@ -42,9 +42,9 @@ SPLIT_COUNTS: Mapping[str, tuple[Literal["before", "after"], tuple[str, ...]]] =
     "moved_out": ("before", ("moved", "moved_changed")),
     "renamed": ("after", ("renamed", "renamed_changed")),
 }
-"""The counts of a :class:`SplitDiff`, in the order of the columns in every table. Each has the side
-whose splits are counted, and the fields of :class:`Matched` that it counts. A new column needs a
-field in :class:`SplitDiff` and a line here."""
+"""The counts of a :class:`SplitDiff`, in the order of the columns in every table. Each entry says
+which side's splits it is about, and which fields of :class:`Matched` it counts. A new column needs
+a field in :class:`SplitDiff` and a line here."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +56,7 @@ class RecordDiff:
     """Current split; for a removed example, its former split."""
     key: str
     shard: str
-    """The file's name; `split`, `key`, `shard` and `record` belong to the same side."""
+    """The file's name. `split`, `key`, `shard` and `record` are those of the same side."""
     record: int
     """Number in its shard, from 0."""
     from_split: str | None = None
@@ -66,10 +66,10 @@ class RecordDiff:
     features_added: tuple[str, ...] = ()
     features_removed: tuple[str, ...] = ()
     features_changed: tuple[str, ...] = ()
-    """The features that differ; empty also if the record was not read. The empty name stands for
-    the whole payload."""
+    """The features that differ. It is also empty if the record was not read. The empty name stands
+    for the whole payload."""
     labels: tuple[tuple[str, str, str], ...] = ()
-    """Feature, label before, label after."""
+    """Each is a feature, its label before, and its label after."""
 
     def to_json(self) -> dict[str, Any]:
         """The example for a JSON document, without fields that do not apply."""
@@ -96,10 +96,10 @@ class SplitDiff:
     moved_out: int = 0
     renamed: int = 0
     known: bool = True
-    """Whether all indexes are on this machine; if not, the counts mean nothing."""
+    """Whether all indexes are on this machine. If not, the counts mean nothing."""
 
     def to_json(self) -> dict[str, Any]:
-        """The split for a JSON document; unknown values are null."""
+        """The split for a JSON document. Unknown values are null."""
         plain = asdict(self)
         if not self.known:
             plain.update(dict.fromkeys(SPLIT_COUNTS))
@@ -108,7 +108,7 @@ class SplitDiff:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelChange:
-    """Count of a label change."""
+    """How many examples have this change of a label."""
 
     feature: str
     before: str
@@ -129,7 +129,7 @@ class SideSummary:
     """Size of the shards in bytes."""
     shards: int
     features: Mapping[str, int]
-    """Bytes of values by feature."""
+    """For each feature, the bytes of its values."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -146,23 +146,23 @@ class DiffResult:
     """The smallest legal number; None if the first side is not a release of that dataset."""
     splits: tuple[SplitDiff, ...]
     totals: Mapping[ChangeKind, int]
-    """Totals by kind over the splits that could be compared."""
+    """Total of each kind in all splits that could be compared."""
     examples: Mapping[ChangeKind, tuple[RecordDiff, ...]]
-    """Some examples of each kind: added and removed examples in order of split and key, others in
-    order of split, shard and record."""
+    """Some examples of each kind. Added and removed examples are sorted by split and key, others by
+    split, shard and record."""
     compared: int
-    """Number of examples with both records read to compare their features."""
+    """Number of examples whose features were compared, because both records were read."""
     unread: int
     """Number of examples whose record could not be read."""
     unread_reason: str
     hint: str
-    """Remedy for missing bytes or indexes; empty if none are missing."""
+    """What to do about missing bytes or indexes; empty if none are missing."""
     features: Mapping[str, FeatureCounts]
-    """Counts by feature over the examples that were compared."""
+    """For each feature, in how many of the compared examples it differs."""
     labels: tuple[LabelChange, ...]
-    """The label changes, the most frequent first."""
+    """The label changes. The most frequent one comes first."""
     more_labels: int
-    """Number of label changes beyond those in `labels`."""
+    """Number of label changes that are not in `labels`."""
     relabelled: int
     """Number of examples with another label."""
     schema: tuple[SchemaChange, ...] | None
@@ -201,8 +201,8 @@ class DiffResult:
 
     @property
     def same(self) -> bool:
-        """Whether nothing differs: the examples, their order and meaning, the shards and the
-        schema.
+        """Whether the examples, their order and meaning, the shards and the schema are all the
+        same.
         """
         return (
             self.order == "same"
@@ -215,11 +215,11 @@ class DiffResult:
 
     @property
     def known(self) -> bool:
-        """Whether the indexes of all splits are here; if not, the totals cover a part."""
+        """Whether the indexes of all splits are here. If not, the totals leave out splits."""
         return all(split.known for split in self.splits)
 
     def records(self, engine: Engine | None = None) -> Iterator[RecordDiff]:
-        """Every example that differs, kind by kind, produced lazily."""
+        """Yield every example that differs, kind by kind."""
         for kind in CHANGE_KINDS:
             yield from self.listing(kind, engine=engine)
 
@@ -282,13 +282,13 @@ def compare_splits(before: Side, after: Side, matched: Matched) -> Iterator[Spli
 
 
 _CHUNK = 50_000
-"""Number of keys held in memory at once; every index is read once per chunk."""
+"""This many keys are in memory at once. Every index is read once per chunk."""
 
 
 @dataclass(frozen=True, slots=True)
 class ListedExamples:
-    """Lists the examples of each kind in order of their places, but added and removed examples in
-    order of split and key, a chunk at a time.
+    """Lists the examples of each kind, sorted by their places. Added and removed examples are
+    instead sorted by split and key, within each chunk.
     """
 
     before: Side
@@ -299,7 +299,7 @@ class ListedExamples:
     def __call__(
         self, kind: ChangeKind, most: int | None = None, *, engine: Engine | None = None
     ) -> Iterator[RecordDiff]:
-        """The examples of a kind, all or the first `most`; records are read on `engine`."""
+        """Yield all examples of a kind, or the first `most`. `engine` reads their records."""
         matched = self.matched
         if kind == "removed":
             return islice(self._alone(kind, self.before, matched.removed), most)
@@ -326,7 +326,7 @@ class ListedExamples:
     def _read(
         self, kind: ChangeKind, pairs: Pairs, most: int | None, engine: Engine | None
     ) -> Iterator[RecordDiff]:
-        """Pairs with the changes that their records show."""
+        """Read the records of pairs, and yield the pairs with their changes."""
         wanted = _first(pairs, most)
         with closing(Reading(self.before, self.after, engine)) as reading:
             results = reading.run(partial(read_changes, labels=self.labels), wanted)
@@ -369,7 +369,7 @@ def _first(pairs: Pairs, most: int | None) -> Pairs:
 
 
 def _keys(side: Side, places: Places) -> list[str]:
-    """The keys of some records, each index read once; empty if one was removed."""
+    """The keys of some records. Each index is read once. A key is empty if it has no index."""
     keys = [""] * len(places)
     shards = places >> np.uint64(32)
     for shard in np.unique(shards).tolist():

@@ -39,8 +39,8 @@ def diff(
     """Compare two builds or releases, example by example.
 
     Examples are matched through the indexes, which are small and stay on this machine.
-    Differing features are read from the records of changed examples, and only
-    where the bytes of both sides are on this machine.
+    The records of changed examples are read to find the features that differ, but only if the bytes
+    of both sides are on this machine.
     """
     registry, engine, progress = Travelling(**context)
     found = [expect_built(each, registry) for each in (before, after)]
@@ -55,7 +55,7 @@ def diff_sides(
     *,
     engine: Engine | None = None,
 ) -> DiffResult:
-    """Compare two sides that were found: see :func:`diff`."""
+    """Compare two sides: see :func:`diff`."""
     labels = LabelMaps.of(before, after)
     found = compare_sides(before, after, labels, progress, engine)
     matched, tallied, change = found.matched, found.tallied, found.change

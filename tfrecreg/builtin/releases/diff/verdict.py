@@ -1,11 +1,11 @@
-"""The rule of version numbers, and the smallest legal step from a release to a build.
+"""Applies the rule of version numbers: finds the smallest legal step from a release to a build.
 
 PATCH: the same examples in the same splits (equal content digests), with the same meaning. MINOR:
-every example of the first side is still in its split, and its features are unchanged in value and
-meaning; examples, splits, features or names of classes were added. MAJOR: anything else, and
+every example of the first side is still in its split, and its features have the same values and
+meaning, but examples, splits, features or names of classes were added. MAJOR: anything else, and
 every change that cannot be determined on this machine.
 
-Differences are counted only as far as they decide the level.
+Only differences that decide the level are counted.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from tfrecreg.core.values.text import safe
 from tfrecreg.core.workers.interface import Engine
 
 ShardOrder = Literal["same", "other", "unknown"]
-"""The order of equal examples; ``unknown`` if an index is not on this machine."""
+"""Whether equal examples are in the same order; ``unknown`` if an index is not on this machine."""
 
 
 def order_of(before: Side, after: Side) -> ShardOrder:
@@ -53,7 +53,7 @@ def _streams(side: Side) -> list[tuple[str, str]]:
 
 
 def _sequences(side: Side) -> dict[str, str] | None:
-    """A digest over the record digests of each split, in the order of its shards."""
+    """For each split, a digest of its record digests, in the order of its shards."""
     hashers: dict[str, blake3] = {}
     for number, shard in enumerate(side.manifest.shards):
         if not shard.records:
@@ -67,19 +67,19 @@ def _sequences(side: Side) -> dict[str, str] | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShardCounts:
-    """Shards of the second side compared with the first, by bytes and not by names."""
+    """How the shards of the second side differ from the first. Bytes are compared, not names."""
 
     kept: int
     """Number of shards that are the same file, perhaps under another name."""
     kept_bytes: int
     recoded: int
-    """Number of shards with the same records in the same order, with another compression."""
+    """Number of shards that have the same records in the same order, but another compression."""
     new: int
     """Number of all other shards of the second side: rewritten or added."""
     new_bytes: int
     """Size in bytes of new and of differently compressed shards."""
     gone: int
-    """Number of shards of the first side that the second lacks in any compression."""
+    """Number of shards of the first side that the second side lacks, whatever their compression."""
 
 
 def shard_counts(before: Manifest, after: Manifest) -> ShardCounts:
@@ -115,13 +115,13 @@ def shard_counts(before: Manifest, after: Manifest) -> ShardCounts:
 
 
 _UNITS = ("time_domain.", "time_of_day_domain.")
-"""Prefixes of fields of a feature that give its numbers a meaning."""
+"""Fields of a feature with these prefixes give its numbers a meaning."""
 _COMPOSITES = ("sparse_feature", "weighted_feature")
 _TENSORS = "tensor_representation_group["
 
 
 class Meaning(NamedTuple):
-    """Reasons for lost meanings, and for new meanings."""
+    """Reasons that say which meanings were lost, and which are new."""
 
     losses: tuple[str, ...] = ()
     gains: tuple[str, ...] = ()
@@ -138,14 +138,14 @@ def compare_meaning(before: Side, after: Side) -> Meaning:
         if other:
             losses.append(_lost(feature, old, new, other))
         elif more and old:
-            gains.append(f"`{feature}` has {more} {'class' if more == 1 else 'classes'} more")
+            gains.append(f"`{feature}` has {more} more {'class' if more == 1 else 'classes'}")
         elif more:
             gains.append(f"the classes of `{feature}` have names now")
     return Meaning((*losses, *_read_otherwise(before, after)), tuple(gains))
 
 
 def _class_names(names: Sequence[str]) -> Mapping[int, str]:
-    """The names by number, without names that only repeat the number."""
+    """The name of each number, except for names that only repeat the number."""
     return {number: name for number, name in named_classes(names).items() if name != str(number)}
 
 
@@ -153,7 +153,7 @@ def _lost(
     feature: str, old: Mapping[int, str], new: Mapping[int, str], other: Sequence[int]
 ) -> str:
     if not new:
-        return f"the names of the classes of `{feature}` are gone"
+        return f"the classes of `{feature}` have no names now"
     first = other[0]
     now = f"is `{new[first]}` now" if first in new else "has no name now"
     rest = f", and {len(other) - 1} more changed" if len(other) > 1 else ""
@@ -161,7 +161,7 @@ def _lost(
 
 
 def _read_otherwise(before: Side, after: Side) -> Iterator[str]:
-    """The statements on how values are read that differ between the schemas.
+    """Yield what the schemas state differently about how to read values.
 
     A looser schema does not change the meaning of the old examples.
     """
@@ -179,7 +179,7 @@ def _read_otherwise(before: Side, after: Side) -> Iterator[str]:
             or (change.field.startswith(_UNITS if change.part == "feature" else _TENSORS))
         ):
             what = f"`{change.name}`" if change.name else "the tensors"
-            yield f"{what} should be read differently: `{change.field}` was {old} and is {new}"
+            yield f"{what} should be read differently: `{change.field}` was {old} and is now {new}"
 
 
 _NAMED = 5
@@ -217,7 +217,7 @@ def judge_change(
 
 
 def counts_of(before: Manifest, after: Manifest, matched: Matched) -> ChangeCounts:
-    """The change in numbers, as a release keeps them."""
+    """The numbers of the change, in the form that a release stores."""
     shards = shard_counts(before, after)
     return ChangeCounts(
         added=len(matched.added),
@@ -267,7 +267,7 @@ def _losses(before: Side, after: Side, matched: Matched, tallied: Tallied) -> It
             yield f"the split `{each.name}` is gone"
     for split in matched.unknown:
         if split in there and any(each.name == split for each in before.manifest.splits):
-            yield (f"the indexes of the split `{split}` are not here to show that nothing was lost")
+            yield f"the split `{split}` may have lost examples: its indexes are not on this machine"
     moved = Counter[tuple[str, str]]()
     for pairs in (matched.moved, matched.moved_changed):
         for old, new in zip(pairs.before.tolist(), pairs.after.tolist(), strict=True):
@@ -286,7 +286,7 @@ def _losses(before: Side, after: Side, matched: Matched, tallied: Tallied) -> It
 
 def _changed(after: Side, matched: Matched, tallied: Tallied) -> Iterator[str]:
     for split, count in per_split(matched.renamed_changed.after, after.manifest).items():
-        yield f"{_examples(count)} of the split `{split}` {_was(count)} changed, key and record"
+        yield f"{_examples(count)} of the split `{split}` {_was(count)} changed: key and record"
     pairs = len(matched.changed)
     if tallied.kept == pairs:
         return
@@ -295,7 +295,7 @@ def _changed(after: Side, matched: Matched, tallied: Tallied) -> Iterator[str]:
     if tallied.compared + tallied.unread < pairs:
         pass  # one decisive pair was enough, and says nothing about the others
     elif "" in names:
-        where = ", some of which are not `tf.train.Example`s"
+        where = ", and not all records are `tf.train.Example`s"
     elif names:
         where = f" in {_names(names)}"
     for split, count in per_split(matched.changed.after, after.manifest).items():
@@ -323,7 +323,7 @@ def _gains(before: Side, after: Side, matched: Matched, tallied: Tallied) -> Ite
 
 
 def _names(names: Sequence[str]) -> str:
-    """Names without escapes: reasons are escaped as a whole when shown."""
+    """Join names without escaping them, because whole reasons are escaped when they are shown."""
     shown = [f"`{name}`" for name in names[:_NAMED]]
     if len(names) > _NAMED:
         shown.append(f"{len(names) - _NAMED} more")
@@ -340,17 +340,17 @@ def _was(count: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """Two sides, example by example."""
+    """The result of comparing two sides example by example."""
 
     matched: Matched
     order: ShardOrder | None
     """Order of the examples, if both sides have the same examples; else None."""
     tallied: Tallied
-    """The differences in all pairs with different records."""
+    """The differences in all pairs whose records differ."""
     change: Change
     """The smallest legal step, and why."""
     hint: str
-    """Remedy for missing bytes or indexes; empty if none are missing."""
+    """What to do about missing bytes or indexes; empty if none are missing."""
 
 
 def compare_sides(
@@ -390,10 +390,10 @@ def compare_sides(
 def classify(
     parent: Resolved | None, build: Resolved, progress: Progress = SILENT
 ) -> tuple[Change, str]:
-    """The smallest legal step from a parent release to a build, and why; and a hint if it might be
-    smaller.
+    """The smallest legal step from a parent release to a build, and why. Also a hint, if the step
+    might be smaller.
 
-    The records that changed are read, to name the features and to count the labels.
+    Records that changed are read, so that the reasons can name features and count labels.
     """
     if parent is None:
         return Change(level="initial", reasons=["the first release"]), ""
@@ -406,7 +406,7 @@ def classify(
 
 
 def previous_of(found: Resolved) -> Resolved | None:
-    """The previous release: the parent of a release, the newest release for another build."""
+    """The previous release: a release's parent, or the newest release for another build."""
     dataset, links = found.dataset, links_of(found.dataset)
     version = max(links, default=None)
     for each in sorted(links, reverse=True):
@@ -417,8 +417,8 @@ def previous_of(found: Resolved) -> Resolved | None:
 
 
 def changes_of(found: Resolved, progress: Progress = SILENT) -> str:
-    """The line about a build or a release: an unreleased build is compared with the newest
-    release, as far as the indexes and records of both are here.
+    """The line about the changes of a build or a release. An unreleased build is compared with the
+    newest release, if the indexes and records of both are on this machine.
     """
     dataset, manifest = found.dataset, found.manifest
     if manifest.release is None:

@@ -1,1 +1,1 @@
-"""Several sources as one, by proportions. `tfrecreg.mixture` opens the members."""
+"""Mixes several sources into one, in given proportions. `tfrecreg.mixture` opens the members."""

@@ -1,4 +1,4 @@
-"""Computes which record of which member is at a place of a mixture, with integers alone.
+"""Computes which record of which member is at a place of a mixture. It uses only integers.
 
 ``docs/formats.md`` has the formula. It never changes after 1.0, since saved states depend on it.
 """
@@ -22,16 +22,16 @@ from tfrecreg.core.values.errors import UsageError
 
 _PREFIX = "tfrecreg mixture v1"
 _CANDIDATES = 256
-"""How many numbers next to the golden ratio are compared."""
+"""How many numbers near the golden ratio are compared."""
 _FEW = 20
 _TABLE_PLACES = 1 << 17
-"""Maximum number of places of an epoch that is kept as a table."""
+"""An epoch with more places is not kept as a table."""
 _TABLE_AFTER = 256
-"""A table is made after this many places, and a sixteenth of the epoch, were computed singly."""
+"""A table is made once this many places plus a sixteenth of the epoch were computed singly."""
 
 
 class Mixing:
-    """The records at places, numbered through all members. Picklable."""
+    """Gives the record at each place. Numbers of records count through all members. Picklable."""
 
     def __init__(self, records: Sequence[int], counts: Sequence[int], seed: int) -> None:
         self.records, self.counts, self.seed = tuple(records), tuple(counts), seed
@@ -99,7 +99,7 @@ class Mixing:
         return member, number - self.starts[member]
 
     def times(self, member: int, epochs: range) -> RecordNumbers:
-        """How often each record of a member comes in successive epochs."""
+        """How often each record of a member is used in successive epochs."""
         count, records = self.counts[member], self.records[member]
         first, stop = epochs.start * count, epochs.stop * count
         whole = max(0, stop // records - -(-first // records))
@@ -144,10 +144,10 @@ def _number(text: str) -> int:
 
 
 def golden_step(places: int) -> int:
-    """The step of the rotation of so many places: coprime to them, and near the golden ratio.
+    """The step of a rotation of `places` places: coprime to `places`, and near the golden ratio.
 
-    Of the next 256 numbers, those coprime to `places` are compared, and the first with the least
-    sum of partial quotients is taken: the evenness of a rotation depends on this sum.
+    Compares those of the next 256 numbers that are coprime to `places`, and takes the first one
+    with the least sum of partial quotients. The smaller this sum, the more even the rotation.
     """
     golden = (isqrt(5 * places * places) - places) // 2
     nearby = (
@@ -170,9 +170,9 @@ EpochEnd: TypeAlias = Literal["first_exhausted", "all_exhausted"]
 EPOCH_ENDS = ("first_exhausted", "all_exhausted")
 
 MOST_PLACES = 2**31 - 1
-"""Maximum number of places in an epoch: the product of two places has to fit into 64 bits."""
+"""Maximum number of places in an epoch. The product of two places has to fit into 64 bits."""
 _ROOT_BITS = 48
-"""Bits behind the binary point of n^(1/T)."""
+"""Bits after the binary point of n^(1/T)."""
 _MOST_TEMPERATURE = 1000
 _STEPS_OF_TEMPERATURE = 100
 
@@ -193,15 +193,15 @@ def exact_weight(weight: object, name: str) -> Fraction:
 
 
 def temperature_weights(records: Sequence[int], temperature: float) -> list[Fraction]:
-    """n^(1/T) of each number of records n, rounded down to 48 bits behind the point."""
+    """n^(1/T) for each n of `records`, rounded down to 48 bits after the binary point."""
     steps = 0
     if 0 < temperature <= _MOST_TEMPERATURE:
         steps = round(temperature * _STEPS_OF_TEMPERATURE)
     exact = Fraction(steps, _STEPS_OF_TEMPERATURE)
     if not steps or float(exact) != float(temperature):
         raise UsageError(
-            f"`temperature` should be between 0.01 and {_MOST_TEMPERATURE}, with two decimals at "
-            f"most, found {temperature!r}"
+            f"`temperature` should be between 0.01 and {_MOST_TEMPERATURE}, with at most two "
+            f"decimals, found {temperature!r}"
         )
     power, root = exact.denominator, exact.numerator
     one = 1 << _ROOT_BITS
@@ -249,6 +249,6 @@ def expect_places(names: Sequence[str], counts: list[int]) -> list[int]:
             raise UsageError(f"`{name}` has no place in an epoch of {sum(counts)}")
     if sum(counts) > MOST_PLACES:
         raise UsageError(
-            f"an epoch of a mixture has {MOST_PLACES:,} places at most, here {sum(counts):,}"
+            f"an epoch of a mixture can have at most {MOST_PLACES:,} places, found {sum(counts):,}"
         )
     return counts

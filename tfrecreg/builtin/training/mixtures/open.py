@@ -1,4 +1,4 @@
-"""Opening a :class:`Mixture`: its members, the form of their elements, and their shares."""
+"""Opens a :class:`Mixture`: finds its members, the form of their elements, and their shares."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tfrecreg.core.values.text import listed
 MixtureMember: TypeAlias = TargetLike | DataSource
 Weight: TypeAlias = float | Fraction
 _OPTIONS = ("raw", "with_key", "with_digest")
-"""The options that decide the form of elements, besides the features."""
+"""The options that decide the form of elements, in addition to the features."""
 _Labels: TypeAlias = Mapping[str, Sequence[str]]
 
 
@@ -50,30 +50,31 @@ def mixture(
     """Several datasets as one sequence, in which each has its share.
 
     Args:
-        members: targets for `data_source`, or sources that it opened, each with a weight: a
-            dictionary, or pairs. Weights are relative: 0.7 and 0.3 are 7 and 3. Without weights,
-            each member has as many places as records.
+        members: a dictionary from member to weight, or a list of members or of pairs of member and
+            weight. A member is a target for `data_source`, or a source that it opened. Weights are
+            relative: 0.7 and 0.3 mean the same as 7 and 3. Without weights, each member has as many
+            places as records.
         split: the split of each member, as for `data_source`.
         seed: seed of the interleaving and of the permutations of the members.
         by: ``"count"`` if the weights are numbers of places in an epoch.
-        temperature: T, in place of weights: a member of n records has the weight n^(1/T). 1 mixes
-            by size; a larger T mixes more equally.
-        stop: where an epoch ends. ``"first_exhausted"``: when the first member runs out of records,
-            so that none is repeated. ``"all_exhausted"``: when the last member does, so that every
-            record comes at least once and records of smaller members are repeated.
-        size: how many places an epoch has, in place of `stop`. Smaller members are repeated.
+        temperature: T, instead of weights: a member of n records has the weight n^(1/T). 1 mixes in
+            proportion to size. A larger T mixes more equally.
+        stop: when an epoch ends. ``"first_exhausted"``: when the first member runs out of records,
+            so no record is repeated. ``"all_exhausted"``: when the last member does, so every
+            record is used at least once and smaller members are repeated.
+        size: how many places an epoch has, instead of `stop`. Smaller members are repeated.
         features: read only these features, which all members must have.
         registry: an open registry or a path in one; None for that of the current folder.
-        keywords: those of `data_source` for each member: `schema`, `decode`, `raw`, `with_key`,
-            `with_digest`, `verify`, `damaged`, `max_damaged` and `where`. Open sources
-            keep theirs.
+        keywords: arguments of `data_source` for each member: `schema`, `decode`, `raw`, `with_key`,
+            `with_digest`, `verify`, `damaged`, `max_damaged` and `where`. Not allowed if a member
+            is an open source.
 
     Returns:
-        A sequence of elements, in the form that `data_source` gives them.
+        A sequence of elements in the same form as from `data_source`.
 
     Raises:
-        UsageError: a weight is not a number above 0; the elements of two members differ in form, or
-            name classes differently; a member is empty; or as `data_source`.
+        UsageError: a weight is not a number above 0, two members differ in the form of their
+            elements or in the names of classes, a member is empty, or as `data_source`.
         RefusedError, SchemaError, ManifestError, MissingExtraError, PluginError, StorageError: as
             `data_source`.
 
@@ -126,13 +127,13 @@ def _members(
 ) -> tuple[list[MixtureMember], list[Weight]]:
     """The members, and the weight of each; no weights if no member has one."""
     if isinstance(members, str | os.PathLike | DataSource):
-        raise UsageError("a mixture has several members, found one")
+        raise UsageError("a mixture needs a list of members, found one")
     pairs: list[Any] = list(members.items() if isinstance(members, Mapping) else members)
     weighted = [isinstance(each, tuple) and len(each) == 2 for each in pairs]
     if not any(isinstance(each, tuple) for each in pairs):
         return pairs, []
     if not all(weighted):
-        raise UsageError("some members of the mixture have a weight, others have not")
+        raise UsageError("some members of the mixture have a weight, but others have none")
     return [member for member, _ in pairs], [weight for _, weight in pairs]
 
 
@@ -144,7 +145,9 @@ def _expect_sense(
     if weights and temperature is not None:
         raise UsageError("`temperature` and weights exclude each other")
     if by == "count" and (not weights or temperature is not None or size is not None):
-        raise UsageError('`by="count"` needs the number of places of each member, and nothing else')
+        raise UsageError(
+            '`by="count"` needs counts of all members, without `temperature` or `size`'
+        )
     if size is not None and size < 1:
         raise UsageError(f"`size` should be 1 or more, found {size}")
 
@@ -163,9 +166,7 @@ def _opened(
         return found
     if keywords or split is not None:
         named = listed([*(["split"] if split is not None else []), *keywords])
-        raise UsageError(
-            f"`{member.name}` is open already, and keeps its form: {named} cannot be given"
-        )
+        raise UsageError(f"`{member.name}` is already open, so {named} cannot be given")
     return member
 
 
@@ -179,8 +180,8 @@ def _expect_one_form(sources: Mapping[str, DataSource]) -> None:
             there, here = form.get(key, "missing"), other.get(key, "missing")
             if there != here:
                 raise UsageError(
-                    f"elements of the members differ in `{key}`: {there} in `{first_name}`, "
-                    f"{here} in `{name}`; `features=[…]` reads only features that agree"
+                    f"elements of the members differ in `{key}`: {there} in `{first_name}`, {here} "
+                    f"in `{name}`; `features=[…]` can select features that agree"
                 )
 
 
@@ -197,7 +198,7 @@ def _form(elements: Elements) -> dict[str, str]:
 
 
 def _expect_same_classes(labels: Mapping[str, _Labels], elements: Elements) -> None:
-    """Refuse members that name the same class differently, in a feature of their elements."""
+    """Refuse members that give one class of a feature different names."""
     names = {each.name for each in elements.columns or ()}
     known: dict[tuple[str, int], tuple[str, str]] = {}
     for member, features in labels.items():
@@ -206,7 +207,6 @@ def _expect_same_classes(labels: Mapping[str, _Labels], elements: Elements) -> N
                 other, there = known.setdefault((feature, number), (member, name))
                 if name and there and name != there:
                     raise UsageError(
-                        f"class {number} of `{feature}` is `{there}` in "
-                        f"`{other}` and `{name}` in `{member}`: a derived dataset gives classes "
-                        "one numbering"
+                        f"class {number} of `{feature}` is `{there}` in `{other}` and `{name}` in "
+                        f"`{member}`: build a derived dataset to number them alike"
                     )

@@ -19,22 +19,22 @@ _SHOWN = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberReport:
-    """The elements of a member that were handed out, compared with its share."""
+    """Compares what was handed out of a member with the member's share."""
 
     name: str
     """The name of the member, escaped."""
     records: int
     """Number of records of the member's source."""
     expected: int
-    """How many elements of this member the epochs have."""
+    """How many elements of this member the epochs should have."""
     handed_out: int
     missed: int
-    """Number of elements that are expected and were not handed out."""
+    """Number of expected elements that were not handed out."""
     surplus: int
     """Number of elements that were handed out more often than expected."""
     times: Mapping[int, int]
-    """Number of records by how often they were handed out: ``{0: 134, 1: 66}``. Equal records
-    share the elements that were handed out."""
+    """How many records were handed out never, once, twice and so on: ``{0: 134, 1: 66}``. Equal
+    records share the elements that were handed out."""
     missed_records: tuple[RecordName, ...] = ()
     """The first 20 missed records."""
     surplus_records: tuple[RecordName, ...] = ()
@@ -51,11 +51,11 @@ class MemberReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MixtureReport:
-    """The elements of each member that epochs handed out, compared with the mixture's plan."""
+    """Compares what epochs handed out of each member with the mixture's plan."""
 
     members: tuple[MemberReport, ...]
     foreign: int
-    """Number of elements that were handed out and belong to no member."""
+    """Number of elements handed out that belong to no member."""
 
     @property
     def expected(self) -> int:
@@ -69,7 +69,7 @@ class MixtureReport:
 
     @property
     def is_complete(self) -> bool:
-        """Whether each record was handed out as often as the mixture plans, and nothing else."""
+        """Whether each record was handed out as often as planned, and nothing else was."""
         return not (self.foreign or any(each.missed or each.surplus for each in self.members))
 
     def __str__(self) -> str:
@@ -99,10 +99,10 @@ def report_of(
     members: Mapping[str, DataSource],
     times: Sequence[Counts],
 ) -> MixtureReport:
-    """Compare a certificate with how often each record should come.
+    """Compare a certificate with how often each record should be handed out.
 
-    An element of a record in several members counts for the first member until its share is
-    complete, then for the next; any surplus counts for the first member that has the record.
+    If several members hold a record, its elements count for the first of them until that member has
+    its share, then for the next. Any surplus counts for the first one.
     """
     if certificate.identity != identity:
         raise UsageError("the certificate is about another mixture")
@@ -162,7 +162,7 @@ def _named(source: DataSource, places: Counts, counts: Counts) -> tuple[RecordNa
 
 
 def _sums(places: Counts, values: Counts, length: int) -> Counts:
-    """The sum of the values at each place, in integers."""
+    """The sum of the values at each place. Sums are integers."""
     found = np.zeros(length, np.int64)
     np.add.at(found, places, values)
     return found

@@ -1,4 +1,4 @@
-"""Several sources as one sequence, in which each has its share."""
+"""Joins several sources into one sequence, in which each source has its share."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ class MixturePlace(NamedTuple):
 
 
 class Mixture(ReadsBatches):
-    """The elements of several sources, each source with its share. :func:`tfrecreg.mixture` makes
-    a mixture.
+    """The elements of several sources, which take turns in proportion to their shares.
+    :func:`tfrecreg.mixture` makes a mixture.
 
     It is an endless sequence of places. Every `len(mixture)` places form an epoch, and the first
-    epoch begins at place 0. Picklable, usable after a fork and by several threads.
+    epoch begins at place 0. It can be pickled, used after a fork, and shared by threads.
 
     Args:
-        members: sources by name, with elements of one form.
+        members: sources by name, whose elements have one form.
         counts: the number of places of each source in an epoch.
         seed: seed of the interleaving, and of the permutations of the members.
 
@@ -84,7 +84,7 @@ class Mixture(ReadsBatches):
         return self._sources[member][number]
 
     def __getitems__(self, places: Iterable[SupportsIndex]) -> list[Any]:
-        """The elements at places, in the order asked for: a batch in one call.
+        """The elements at these places, in the given order. One call reads a batch.
 
         Raises:
             NoSuchRecordError, DamagedRecordError, RefusedError, StorageError: as for one place.
@@ -115,7 +115,7 @@ class Mixture(ReadsBatches):
             at += len(self)
             if at < 0:
                 raise NoSuchRecordError(
-                    f"there is no place {at - len(self)}: the mixture has {len(self)} in an epoch"
+                    f"there is no place {at - len(self)}: an epoch has {len(self)} places"
                 )
         return self._mixing.one(at)
 
@@ -149,7 +149,7 @@ class Mixture(ReadsBatches):
 
     @property
     def skipped(self) -> tuple[SkippedRecord, ...]:
-        """Damaged records of all members that were left out so far: see `DataSource.skipped`.
+        """The damaged records that all members have left out so far: see `DataSource.skipped`.
 
         Raises:
             StorageError: the list of a member cannot be read.
@@ -167,7 +167,7 @@ class Mixture(ReadsBatches):
 
     @property
     def _described(self) -> dict[str, Any]:
-        """The entry of the mixture in states."""
+        """What states say about the mixture."""
         return {
             "seed": self.seed,
             "members": [
@@ -192,13 +192,13 @@ class Mixture(ReadsBatches):
         """The places that one host reads in an epoch.
 
         Args:
-            epoch: from 0 on; each epoch continues where the one before ends.
+            epoch: number from 0 on. Each epoch continues where the previous one ends.
             host: number of this host, from 0.
             hosts: number of hosts that share the places.
             drop_remainder: whether all hosts get the same number of places.
 
         Raises:
-            UsageError: there are more hosts than places, or `host` is not one of `hosts`.
+            UsageError: there are more hosts than places, or `host` is not below `hosts`.
 
         Example:
             >>> mixture = tr.mixture(["mnist@1.0.0", "mnist"], "train", registry=reg)
@@ -227,7 +227,7 @@ class Mixture(ReadsBatches):
         """The rest of an epoch, from a result of `Order.state`: see `DataSource.from_state`.
 
         Raises:
-            UsageError: it is not a state of this mixture, or states of some hosts are missing.
+            UsageError: `state` is not of this mixture, or lacks the states of some hosts.
 
         Example:
             >>> mixture = tr.mixture({"mnist@1.0.0": 3, "mnist": 1}, "train", registry=reg)
@@ -246,10 +246,11 @@ class Mixture(ReadsBatches):
         )
 
     def report(self, certificate: Certificate, epoch: int = 0, epochs: int = 1) -> MixtureReport:
-        """How often the records of each member were handed out, compared with the mixture's plan.
+        """Report how often the records of each member were handed out, and how often they should
+        be.
 
         Args:
-            certificate: with the digests of all elements that were handed out, on all hosts.
+            certificate: holds the digests of all elements that were handed out on all hosts.
             epoch: the first epoch that the certificate covers.
             epochs: how many epochs it covers.
 

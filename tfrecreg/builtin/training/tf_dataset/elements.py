@@ -1,4 +1,4 @@
-"""From a batch of payloads to tensors: parse all in one `parse_example`, decode, resize, pad."""
+"""Makes tensors of a batch of payloads: parses all in one call, decodes, resizes, pads."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from tfrecreg.core.values.text import safe
 Features = dict[str, Any]
 
 _LARGE = 1 << 14
-"""Mean bytes of records from which on images or tensors take long to decode."""
+"""If records have at least this mean size, their images or tensors take long to decode."""
 _AT_ONCE = 32
 
 
 class ElementReader:
-    """Makes elements of payloads: in a graph, or one by one to find a fault."""
+    """Makes elements of payloads, either in a graph, or one by one to find a fault."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class ElementReader:
         return features
 
     def finish(self, features: Features) -> Any:
-        """An element as the user gets it, from features."""
+        """Convert features to an element, in the form that the user gets."""
         if self._form.specs is None:
             return features[PAYLOAD_NAME]
         if self._form.supervised is not None:
@@ -109,7 +109,7 @@ class ElementReader:
         return None
 
     def why_apart(self, payloads: Sequence[bytes]) -> str:
-        """Why sound records do not form a batch; empty if they do."""
+        """Why sound records cannot form a batch; empty if they can."""
         tf = self._tf
         features = self._parsed(tf.constant(list(payloads)))
         form = self._form
@@ -121,10 +121,10 @@ class ElementReader:
                 if len(shapes) > 1:
                     hint = "leave out `batch_size`"
                     if name in self._form.images:
-                        hint = "`image_size=…` and `channels=3` make images alike"
+                        hint = "pass `image_size=…` and `channels=3` to give images one shape"
                     return (
-                        f"`{safe(name)}` has values of {len(shapes)} shapes, {shapes[0]} and "
-                        f"{shapes[-1]} among them, which do not fit into one batch: {hint}"
+                        f"`{safe(name)}` has values of {len(shapes)} different shapes, such as "
+                        f"{shapes[0]} and {shapes[-1]}, so they do not fit into one batch: {hint}"
                     )
         return ""
 
@@ -154,7 +154,7 @@ class ElementReader:
         for name, length in self._form.padded.items():
             ragged = features[name]
             most = tf.reduce_max(tf.concat([ragged.row_lengths(), [0]], 0))
-            text = f"`{safe(name)}` has more values than the {length} that it is padded to"
+            text = f"`{safe(name)}` has more values than the length {length} that it is padded to"
             check = tf.debugging.assert_less_equal(most, tf.constant(length, tf.int64), text)
             with tf.control_dependencies([check] if check is not None else []):
                 features[name] = ragged.to_tensor(shape=[None, length, *ragged.shape[2:]])
@@ -255,7 +255,7 @@ class ElementReader:
 
 
 def without_nodes(text: str) -> str:
-    """A message of TensorFlow without the names of the graph."""
+    """A message of TensorFlow without the names of the graph's nodes."""
     line = text.partition("\n")[0]
     return safe(re.sub(r"\{\{.*\}\} |Name: [^,]*, | \[Op:\w+\].*", "", line), limit=500)
 

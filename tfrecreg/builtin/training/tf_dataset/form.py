@@ -1,8 +1,8 @@
-"""The form of the elements of a dataset, from the schema and the arguments.
+"""Finds the form of a dataset's elements from the schema and the arguments.
 
-A list whose steps have one shape is ragged along its steps only. If the steps differ in length, it
-is ragged twice. The context is parsed as an Example: for a batch without records,
-`tf.io.parse_sequence_example` refuses a context of fixed shape (TensorFlow 2.16).
+If all steps of a list have one shape, it is ragged only along its steps. If the steps differ in
+length, it is ragged twice. The context is parsed as an Example, because TensorFlow 2.16's
+`tf.io.parse_sequence_example` refuses a context of fixed shape for a batch without records.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class ListSpec(TensorSpec):
     is_fixed: bool = False
     """Whether every step has exactly this shape."""
     is_required: bool = False
-    """Whether a record without the list is an error; only for lists with a shape."""
+    """Whether a record without the list is an error. Only lists with a shape use it."""
 
 
 def all_specs(schema: Schema) -> tuple[TensorSpec, ...]:
@@ -96,7 +96,7 @@ _LABELS = ("image/class/label", "class/label", "label")
 
 @dataclass(frozen=True, kw_only=True)
 class FormRequest:
-    """The arguments of :func:`tfrecreg.load` about single elements."""
+    """The arguments of :func:`tfrecreg.load` that concern single elements."""
 
     features: Sequence[str] | None = None
     decode: bool = False
@@ -116,7 +116,7 @@ class ElementForm:
     specs: tuple[TensorSpec, ...] | None = None
     """The features to parse; None for unparsed payloads."""
     images: Mapping[str, tuple[int | None, int | None, int | None]] = field(default_factory=dict)
-    """Features to decode, with height, width and channels as far as they are known."""
+    """Features to decode, each with height, width and channels; None for an unknown one."""
     fit: ImageFit = field(default_factory=ImageFit)
     """The size and the channels that decoded images get."""
     tensors: Mapping[str, Any] = field(default_factory=dict)
@@ -126,7 +126,7 @@ class ElementForm:
     ragged: frozenset[str] = frozenset()
     """Features of varying length that are parsed as ragged tensors."""
     padded: Mapping[str, int] = field(default_factory=dict)
-    """The ragged features that are padded, and their length."""
+    """The ragged features that are padded, and the length that each gets."""
     longest: bool = False
     """Whether each batch is padded to its longest element."""
     supervised: tuple[str, str] | None = None
@@ -136,7 +136,7 @@ class ElementForm:
 
     @property
     def stacks(self) -> bool:
-        """Whether the form alone guarantees that any batch of records has one shape."""
+        """Whether the form guarantees that the elements of any batch have one shape."""
         whole = all(None not in (height, width) for height, width, _ in self.images.values())
         whole = whole and not self.others
         return whole and all(getattr(each, "shape", None) for each in self.tensors.values())
@@ -166,9 +166,7 @@ def find_form(schema: Schema, request: FormRequest) -> ElementForm:
     if not chosen and not request.with_key and not request.with_digest:
         raise UsageError(
             "no feature is left to parse",
-            hint=f"available: {listed(specs)}"
-            if specs
-            else "the schema types none of its features",
+            hint=f"available: {listed(specs)}" if specs else "no feature of the schema has a type",
         )
     varying = [name for name in chosen if specs[name].form != "fixed"]
     padded = _padded(request, specs, varying)
@@ -176,7 +174,7 @@ def find_form(schema: Schema, request: FormRequest) -> ElementForm:
         spec = specs[name]
         if isinstance(spec, ListSpec) and not spec.is_fixed:
             raise UsageError(
-                f'the steps of `{name}` differ in length, so only `pad_to="longest"` pads it'
+                f'the steps of `{name}` differ in length, so only `pad_to="longest"` can pad it'
             )
     images = _image_sizes(schema, specs, request, chosen)
     expect_features(request.tensors, specs)
@@ -208,13 +206,14 @@ def _supervised(
         return None
     if request.features is not None or request.with_key or request.with_digest:
         raise UsageError(
-            "`as_supervised` makes pairs of input and label, and cannot hold other features"
+            "`as_supervised` makes pairs of input and label, which cannot hold anything else"
         )
     if request.as_supervised is not True:
         pair: Any = request.as_supervised
         if isinstance(pair, str) or len(pair) != 2:
             raise UsageError(
-                f"`as_supervised` should be two features, found `{safe(repr(pair), limit=200)}`"
+                "`as_supervised` should be a pair of features, found "
+                f"`{safe(repr(pair), limit=200)}`"
             )
         expect_features(pair, specs)
         feature, label = pair
@@ -226,7 +225,8 @@ def _supervised(
     for found, what in ((images, "image"), (labels, "label")):
         if len(found) != 1:
             raise UsageError(
-                f"the schema has {len(found) or 'no'} features that are the {what} of a record"
+                f"expected one feature of the schema to be the {what} of a record, found "
+                f"{len(found) or 'none'}"
             )
     return images[0], labels[0]
 
@@ -243,7 +243,7 @@ def _padded(
         lengths = dict.fromkeys(varying, request.pad_to)  # type: ignore[arg-type]
     if any(type(each) is not int or each < 1 for each in lengths.values()):
         raise UsageError(
-            f"`pad_to` should be a length, a length by feature, or `longest`; found "
+            "`pad_to` should be a length, a length for each feature, or `longest`; found "
             f"`{request.pad_to}`"
         )
     return lengths
@@ -298,8 +298,8 @@ def _is_single(spec: TensorSpec) -> bool:
 def with_others(
     tensorflow: Any, records: SplitRecords, form: ElementForm, decoders: Decoders
 ) -> ElementForm:
-    """The form, with plugins for features in formats unknown to TensorFlow, and with features
-    that the schema declares as pixels.
+    """The form, in which plugins decode features in formats unknown to TensorFlow. Features that
+    the schema declares as pixels are added.
 
     The first record decides about plugins. It is read only if third-party decoders are installed.
     """
@@ -308,7 +308,7 @@ def with_others(
     others: dict[str, tuple[FeatureDecoder, Any]] = {}
     for name, pixels in decoders.pixels.items():
         if name in form.images:
-            _expect_plain(form, name, "has pixels in the schema's size")
+            _expect_plain(form, name, "holds pixels, whose size the schema states")
             others[name] = pixels, tensorflow.TensorSpec(pixels.size, tensorflow.uint8)
     for name in form.images:
         if name in others:
@@ -334,4 +334,4 @@ def with_others(
 
 def _expect_plain(form: ElementForm, name: str, how: str) -> None:
     if form.fit != ImageFit():
-        raise UsageError(f"`{name}` {how}, and `channels` and `image_size` do not apply to it")
+        raise UsageError(f"`{name}` {how}, so `channels` and `image_size` do not apply to it")

@@ -1,4 +1,4 @@
-"""Brings decoded images to one size, and decodes small PNGs of one batch together."""
+"""Resizes decoded images, and decodes the small PNGs of a batch together."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _AVERAGES = ("bilinear", "nearest", "area")
 
 @dataclass(frozen=True, kw_only=True)
 class ImageFit(ImageSize):
-    """The arguments of :func:`tfrecreg.load` about the size of images."""
+    """The arguments of :func:`tfrecreg.load` that concern the size of images."""
 
     method: Method = "bilinear"
     antialias: bool = False
@@ -31,7 +31,7 @@ class ImageFit(ImageSize):
         super().expect_sense(decodes=decodes)
 
     def applied(self, tensorflow: Any, images: Any) -> Any:
-        """The images in their size, uint8."""
+        """Resize the images to `size`, as uint8."""
         if self.size is None:
             return images
         tf, size = tensorflow, self.size
@@ -59,7 +59,7 @@ def _sides(tensorflow: Any, images: Any) -> tuple[Any, Any]:
 
 
 def _centre(tensorflow: Any, images: Any, height: Any, width: Any) -> Any:
-    """The largest centered part with the proportions of the size. Sides are rounded down."""
+    """Crop to the largest centered part with the proportions of height and width, rounded down."""
     tf = tensorflow
     has_height, has_width = _sides(tf, images)
     rows = tf.clip_by_value(has_width * height // width, 1, has_height)
@@ -69,8 +69,8 @@ def _centre(tensorflow: Any, images: Any, height: Any, width: Any) -> Any:
 
 
 def _inside(tensorflow: Any, images: Any, height: Any, width: Any) -> tuple[Any, tuple[Any, Any]]:
-    """The largest height and width within this size with the proportions of the images, rounded
-    down, and the top and left edge where they begin.
+    """The largest height and width that fit into this size and keep the proportions of the images,
+    rounded down. Also the top and left edge for centering.
 
     `tf.image.resize_with_pad` computes the same, but refuses images so thin that a side becomes 0.
     """
@@ -85,9 +85,9 @@ def _inside(tensorflow: Any, images: Any, height: Any, width: Any) -> tuple[Any,
 
 
 _SLACK = 1 << 10
-"""How many bytes larger than its pixels a small PNG may be."""
+"""A small PNG has at most this many bytes more than its pixels."""
 _MOST_MISSES = 8
-"""Number of consecutive batches with other images after which no further batch is tried."""
+"""After this many consecutive batches with other images, no further batch is tried."""
 
 
 def together(tensorflow: Any, data: Any, channels: int) -> Any:

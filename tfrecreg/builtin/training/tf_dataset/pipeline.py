@@ -1,4 +1,4 @@
-"""The whole pipeline of a dataset: read, shuffle payloads, batch, parse and decode by the batch.
+"""The pipeline of a dataset: reads payloads, shuffles and batches them, parses and decodes batches.
 
 For large records, the numbers are shuffled and batched before the records are read. With both a
 cache and a shuffle, decoded elements are cached and then shuffled.
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import tensorflow as tf
 
 _AROUND = 16
-"""Number of zeros before and behind an image, so that its ends can be read at any length."""
+"""Number of zeros added at both ends of an image, so that the ends of a short one can be read."""
 _WHOLE = ((b"\xff\xd8\xff", b"\xff\xd9"), (b"\x89PNG\r\n\x1a\n", b"IEND\xaeB`\x82"))
 """First and last bytes of a complete JPEG and PNG."""
 
@@ -83,11 +83,11 @@ def _is_whole(tensorflow: Any, data: Any) -> Any:
 
 
 _KEPT_BYTES = 250 << 20
-"""Maximum bytes of decoded elements that are kept without a request; TFDS keeps as many."""
+"""Decoded elements of up to this many bytes are cached by default, as in TFDS."""
 _BUFFER_BYTES = 256 << 20
 _BUFFER_RECORDS = 100_000
 _ALONE_BYTES = 1 << 14
-"""Mean bytes of records from which on numbers are shuffled, and records read in that order."""
+"""If records have at least this mean size, their numbers are shuffled before they are read."""
 _DECODED_AT_ONCE = 32
 """Number of images decoded together if there is no batch size and all have one shape."""
 _AUTO = -1
@@ -95,7 +95,7 @@ _AUTO = -1
 
 @dataclass(frozen=True, kw_only=True)
 class PipelineOptions:
-    """The arguments of :func:`tfrecreg.load` about the order and the grouping of elements."""
+    """The arguments of :func:`tfrecreg.load` that concern the order and grouping of elements."""
 
     batch_size: int | None
     drop_remainder: bool
@@ -103,12 +103,12 @@ class PipelineOptions:
     seed: int | None
     repeat: bool | int
     cache: bool | str
-    """``"auto"`` if the elements decide; another text is a prefix of files."""
+    """With ``"auto"``, the elements decide. Any other text is a prefix of files."""
     prefetch: int | None
     deterministic: bool
 
     def expect_sense(self, *, longest: bool) -> None:
-        """Refuse numbers that are too small, and arguments that need a missing argument."""
+        """Refuse numbers that are too small, and arguments that lack another argument they need."""
         for name, value in (
             ("batch_size", self.batch_size),
             ("shuffle", None if self.shuffle is False else self.shuffle),
@@ -128,7 +128,7 @@ class PipelineOptions:
 
     @property
     def grouping(self) -> tuple[object, ...]:
-        """Identifies the elements that a cache keeps, and their order."""
+        """These arguments decide which elements a cache keeps, and in which order."""
         return self.batch_size, self.drop_remainder, bool(self.shuffle), self.deterministic
 
 
@@ -224,7 +224,7 @@ def _groups(
     buffer: int,
     inner: int | None,
 ) -> Any:
-    """Batches of numbers and payloads, shuffled in a buffer if it has a size."""
+    """Batches of numbers and payloads. They are shuffled if `buffer` is not 0."""
 
     def shuffled(dataset: Any) -> Any:
         return dataset.shuffle(buffer, options.seed, reshuffle_each_iteration=True)
@@ -244,7 +244,7 @@ def _groups(
 
 
 def _kept(tensorflow: Any, elements: Any, options: PipelineOptions, buffer: int, total: int) -> Any:
-    """Elements that are cached and then shuffled, and batched if there is a size."""
+    """Cache the elements, then shuffle them, and batch them if there is a batch size."""
     size, rest = options.batch_size, options.drop_remainder
 
     def shuffled(dataset: Any) -> Any:
@@ -263,9 +263,9 @@ def _kept(tensorflow: Any, elements: Any, options: PipelineOptions, buffer: int,
 
 
 def _gathered(tensorflow: Any, elements: Any, total: int, order: Any) -> Any:
-    """Batches of elements that are kept in one tensor per feature.
+    """Keep the elements in one tensor per feature, and make batches of them.
 
-    A batch is a gather: far less work than handing over its elements one by one.
+    A single gather makes a batch, which is far faster than handing over its elements one by one.
     """
     data = tensorflow.data
     # The shuffle asks for a second element, so the cache sees the end and counts as filled.

@@ -1,10 +1,10 @@
-"""Numbered payloads of shards. Damage becomes a mark among the numbers, not an error.
+"""Numbered payloads of shards. Damage does not raise an error here, but adds a mark to the numbers.
 
-`ignore_errors` further down would swallow an error of the reader. So a batch with missing records
-ends in a mark: a negative number that names the place, and an empty payload. Selected, remote and
+A later `ignore_errors` would swallow an error of the reader. So a batch with missing records ends
+with a mark: a negative number, which encodes the place, and an empty payload. Selected, remote and
 large records are read by their numbers: TensorFlow's reader would read all records before them.
 
-:func:`checked_map` names shard, record and key in errors. A batch that fails is dropped, which
+Errors of :func:`checked_map` name shard, record and key. A batch that fails is dropped, which
 leaves a gap in the numbers of the batches. Only then are its records examined one by one.
 """
 
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     import tensorflow as tf
 
 _MOST = 256
-"""Number of records read together: reading them one by one costs about ten times as much."""
+"""Number of records that are read together. Single reads take about ten times as long."""
 _BYTES = 4 << 20
-"""Bytes of a batch of large records, which is small because several shards are read ahead."""
+"""Bytes of a batch of large records. This is small because several shards are read ahead."""
 _MOST_FAR = 1 << 14
-"""Number of records of a batch from a store, about a piece of the cache."""
+"""Number of records of a batch from a store. They take about one piece of the cache."""
 _CYCLE = 16
 """Number of shards that are read in turns."""
 _OPEN = 16
@@ -46,21 +46,21 @@ _READ_BYTES = 64 << 20
 """Bytes of payloads that are read at the same time, in up to `_OPEN` threads."""
 
 PayloadReader: TypeAlias = "Callable[[npt.NDArray[np.int64]], Sequence[object]]"
-"""The payloads of records, in the order of their numbers, or another object for a missing one."""
+"""Returns the payload for each number, or another object if the record is missing."""
 
 
 class Turns(NamedTuple):
     """The order in which shards are read."""
 
     mixed: bool
-    """Whether several shards are read by turns."""
+    """Whether several shards are read in turns."""
     shuffle: bool
     seed: int | None
     deterministic: bool
 
 
 def plain(tensorflow: Any, function: Callable[..., Any]) -> Any:
-    """Exempts a function from AutoGraph, which warns about functions without source code."""
+    """Exempt a function from AutoGraph, which warns about functions without source code."""
     return tensorflow.autograph.experimental.do_not_convert(function)
 
 
@@ -162,7 +162,7 @@ def _in_turn(
     of_piece: Callable[..., Any],
     turns: Turns,
 ) -> Any:
-    """The results of a function for each piece: one after the other, or several by turns."""
+    """Apply a function to each piece: to one after the other, or to several in turns."""
     data, int64 = tensorflow.data, tensorflow.int64
 
     def column(values: Iterable[Any], dtype: Any) -> Any:
@@ -209,7 +209,7 @@ def describe_marks(records: SplitRecords, numbers: Sequence[int], look: DamageSe
 def _read_chosen(
     tensorflow: Any, records: SplitRecords, chosen: NumberedRecords, size: int, turns: Turns
 ) -> tf.data.Dataset:
-    """Batches of numbers and payloads, with marks for damage, as `read_payloads` gives them."""
+    """Batches of numbers and payloads, with marks for damage, in the form of `read_payloads`."""
     numbers, far = chosen.numbers, chosen.far
     payloads_of = _of_files(records) if far is None else _of_store(far)
     read = _reading(tensorflow, lambda first: numbers[int(first) : int(first) + size], payloads_of)
@@ -244,7 +244,7 @@ def read_numbered(
     size: int,
     turns: Turns,
 ) -> tf.data.Dataset:
-    """Batches of numbers and payloads for given batches of numbers; shards are local."""
+    """Read the payloads of each batch of numbers from local shards."""
     read = _reading(tensorflow, lambda wanted: wanted, _of_files(records))
     at_once = _READ_BYTES // max(1, size * records.mean_bytes)
     return numbers.map(
@@ -257,7 +257,7 @@ def read_numbered(
 def _reading(
     tensorflow: Any, numbers_of: Callable[[Any], npt.NDArray[np.int64]], payloads_of: PayloadReader
 ) -> Callable[[Any], tuple[Any, Any]]:
-    """A function for a graph: the numbers and payloads of a batch, up to a mark of damage."""
+    """A function for a graph. It returns a batch's numbers and payloads, up to a mark."""
 
     def read(element: Any) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.object_]]:
         wanted = numbers_of(element)
@@ -316,10 +316,10 @@ def _of_store(far: ShardRecords) -> PayloadReader:
 
 
 _REMEMBERED = 16
-"""Number of batches whose numbers are kept. If more are lost in a row, one of these is named."""
+"""Number of batches whose numbers are kept. If more are lost in a row, one of these is reported."""
 
 WhyLost = Callable[[list[int], bool], str]
-"""The reason why records of a batch are missing, given their numbers and whether all are lost."""
+"""Returns why records are missing. Takes their numbers, and whether their batch is lost."""
 
 
 def checked_map(

@@ -1,5 +1,5 @@
-"""The `inflation` validator: the size of the shards, its causes, and their cures.
+"""The `inflation` validator: finds out what makes shards large, and what would make them smaller.
 
-The bytes of every feature are counted exactly. Causes are found in a sample of each shard's
-records, which is the same in every run, and the savings of a cure are estimated from the sample.
+The bytes of every feature are counted exactly. Causes, and the savings of their cures, are
+estimated from a sample of each shard's records. The sample is the same in every run.
 """

@@ -1,4 +1,4 @@
-"""A sample of one feature: how its values are stored, and how many bytes they need."""
+"""Samples one feature: finds how its values are stored, and how many bytes they need."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from tfrecreg.core.images.read import base64_inside, sniff
 
 _LEVELS = 256
 _NEAR = 0.05
-"""Largest distance of a number, scaled as float32, from its level, as a fraction of a step."""
+"""A number that was scaled as float32 may differ from its level by this fraction of a step."""
 _SMOOTH = 0.35
-"""Neighboring pixels of an image differ on average by less than this fraction of the standard
-deviation; random numbers differ by 1.13."""
+"""Neighboring pixels of an image differ on average by less than this many standard deviations.
+Random numbers differ by 1.13."""
 _DIVISORS = (1, 2, 3)
-"""Numbers of steps that the smallest difference between two numbers may have."""
+"""The smallest difference between two numbers may be this many steps."""
 
 
 @dataclass(slots=True)
@@ -59,7 +59,7 @@ class Range:
 
 
 def byte_levels(values: npt.NDArray[Any]) -> npt.NDArray[np.uint8] | None:
-    """The numbers as bytes, if they are scaled and shifted bytes, such as ``x / 255 - 0.5``.
+    """The numbers as bytes, if they can be bytes that were scaled and shifted: ``x / 255 - 0.5``.
 
     Such numbers lie on at most 256 evenly spaced levels.
     """
@@ -85,9 +85,9 @@ def byte_levels(values: npt.NDArray[Any]) -> npt.NDArray[np.uint8] | None:
 def smooth_levels(
     values: npt.NDArray[Any], width: int, channels: int
 ) -> npt.NDArray[np.uint8] | None:
-    """Floats as 256 levels, if they vary as smoothly as the pixels of an image.
+    """Floats, rounded to 256 levels, if they vary as smoothly as the pixels of an image.
 
-    Resized pixels, and pixels minus a mean image, do not lie on levels.
+    Pixels that were resized, or from which a mean image was subtracted, do not lie on levels.
     """
     rows = len(values) // (width * channels)
     if not rows or width < 2 or not np.isfinite(values).all():
@@ -102,7 +102,7 @@ def smooth_levels(
 
 
 def varint_bytes(values: npt.NDArray[np.int64]) -> int:
-    """Size in bytes as varints: 1 for 0 to 127, 2 up to 16,383, 10 for negative numbers."""
+    """Size in bytes as varints. Up to 127 takes 1 byte, up to 16,383 takes 2, negative takes 10."""
     bits = values.view(np.uint64)
     return len(bits) + sum(int((bits >> np.uint64(7 * each) > 0).sum()) for each in range(1, 10))
 
@@ -116,11 +116,11 @@ _LEVEL = 6
 
 
 def png_bytes(pixels: Pixels) -> int:
-    """Size in bytes of the pixels as a PNG, with a filter chosen for each row as libpng does.
+    """Size in bytes of the pixels as a PNG whose filters are chosen row by row, as libpng does.
 
-    TensorFlow and Pillow write such files. The PNG is encoded, and only its size is kept. Source:
-    W3C Portable Network Graphics, third edition, section 9 (filtering) and 12.7 (choice of the
-    filter: the least sum of absolute differences, row by row).
+    TensorFlow and Pillow write such files. The PNG is made, but only its size is kept. Source: W3C
+    Portable Network Graphics, third edition, section 9 (filtering) and 12.7 (choice of the filter:
+    the least sum of absolute differences, row by row).
     """
     lines = _filtered(pixels.reshape(len(pixels), -1), pixels.shape[2])
     squeeze = zlib.compressobj(_LEVEL, strategy=zlib.Z_FILTERED)
@@ -128,7 +128,7 @@ def png_bytes(pixels: Pixels) -> int:
 
 
 def _filtered(rows: npt.NDArray[np.uint8], step: int) -> npt.NDArray[np.uint8]:
-    """The rows, each filtered by its best filter, with the filter's number in front."""
+    """The rows after their best filter. Each begins with the number of the filter."""
     here = rows.astype(np.int16)
     left, up, corner = np.zeros_like(here), np.zeros_like(here), np.zeros_like(here)
     left[:, step:] = here[:, :-step]
@@ -149,15 +149,15 @@ def _filtered(rows: npt.NDArray[np.uint8], step: int) -> npt.NDArray[np.uint8]:
 
 
 _TRIALS = 8
-"""Number of images per feature and shard that are encoded as PNG for the estimate."""
+"""This many images per feature and shard are encoded as PNG for the estimate."""
 _FEW = 64
-"""Maximum length of lists of numbers that are measured exactly."""
+"""Lists of at most this many numbers are measured exactly."""
 _HEADS = 8
 """Approximate overhead in bytes of a longer list of numbers."""
 
 
 _PLAIN = ("bytes", "float", "int64")
-"""Forms that store numbers one after the other, without a format around them."""
+"""These forms store numbers one after the other, and nothing else."""
 _SHAPES = 4
 """Maximum number of image shapes to distinguish."""
 _SPREAD = ("held", "numbers", "values", "pixels", "text")
@@ -173,12 +173,12 @@ class FeatureSample:
     content: int = 0
     """Size in bytes of its values alone."""
     form: str = ""
-    """How its numbers are stored; empty without numbers that could be stored otherwise."""
+    """How its numbers are stored; empty if no numbers could be stored otherwise."""
     numbers: int = 0
     whole: Range = field(default_factory=Range)
-    """Range of the numbers in records that hold only whole numbers."""
+    """Range of the numbers. Only records that hold whole numbers count."""
     levels: int = 0
-    """Number of values that lie on at most 256 levels and are not whole."""
+    """Number of values that are not whole but lie on at most 256 levels."""
     wide: bool = True
     """Whether all sampled numbers could be narrower."""
     values: int = 0
@@ -192,7 +192,7 @@ class FeatureSample:
     texts: dict[str, int] = field(default_factory=dict)
     """`text` by image format."""
     all_held: int = 0
-    """`held` in all records, extrapolated per shard, like the other `all_` fields."""
+    """Like the other `all_` fields: extrapolated from the sample of a shard to all its records."""
     all_numbers: int = 0
     all_values: int = 0
     all_pixels: int = 0
@@ -205,7 +205,7 @@ class FeatureSample:
     formats: dict[str, int] = field(default_factory=dict)
     """Size in bytes of encoded images by format."""
     shapes: dict[str, int] = field(default_factory=dict)
-    """Number of images of pixels by height, width and channels: ``28x28x1``; the first few."""
+    """Number of images for each shape, such as ``28x28x1``. Only the first few shapes are kept."""
 
     def merge(self, other: FeatureSample) -> None:
         self.form = self.form or other.form
@@ -257,7 +257,7 @@ class FeatureSample:
                 self.shapes[shape] = self.shapes.get(shape, 0) + 1
 
     def _levels(self, found: StoredNumbers) -> Array | None:
-        """Count the numbers that could be narrower; return them as bytes if they fit."""
+        """Count the numbers that could be narrower. Return them as bytes if they fit."""
         numbers = found.values
         if numbers.dtype == np.uint8 or not numbers.size:
             return numbers.astype(np.uint8)

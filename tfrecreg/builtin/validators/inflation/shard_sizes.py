@@ -1,4 +1,4 @@
-"""The sizes of one shard: exact per feature, and in detail for a sample of its records."""
+"""Measures one shard: the exact size of each feature, and the details of sampled records."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _BITS = 3
 def sampled(first: int, stop: int) -> Iterator[int]:
     """The numbers of the sampled records in ``range(first, stop)``, ascending.
 
-    These are the first eight records, then four per doubling: 49 of 10,000. The sample is the same
-    in every run and does not depend on the number of records.
+    These are the first eight records, then four for each doubling of the number: 49 of 10,000. The
+    sample is the same in every run, and does not depend on how many records follow.
     """
     number = first
     while number < stop:
@@ -35,23 +35,23 @@ def sampled(first: int, stop: int) -> Iterator[int]:
 
 
 MOST = 1024
-"""Number of distinct values that are counted per feature."""
+"""This many distinct values are counted per feature."""
 
 
 @dataclass(slots=True)
 class Repeats:
-    """The share of repeated values in a feature: an estimate, in bounded memory. Mergeable.
+    """Estimates the share of repeated values in a feature. Memory is bounded. Mergeable.
 
     The values with the smallest digests are counted exactly. Digests are uniformly distributed, so
-    these values have the same share of repeats as all values. A digest that is among the smallest
-    of all shards is also among the smallest of its shard, so the counts of shards add up. Up to
-    :data:`MOST` distinct values the result is exact.
+    these values have the same share of repeats as all values. If a digest is among the smallest of
+    all shards, it is also among the smallest of its shard, so the counts of shards can be added.
+    The result is exact for up to :data:`MOST` distinct values.
     """
 
     seen: dict[bytes, list[int]] = field(default_factory=dict)
-    """Number of occurrences and size of a value, by its digest."""
+    """Number of occurrences and size of each value. The key is its digest."""
     last: bytes = b"\xff" * 17
-    """The greatest counted digest; initially greater than every digest."""
+    """The greatest counted digest. At first it is greater than every digest."""
 
     def add(self, digest: bytes, size: int, times: int = 1) -> None:
         """Count a value."""
@@ -91,19 +91,19 @@ class Repeats:
 
 
 MOST_FEATURES = 200
-"""Maximum number of sampled features: their names come from the data."""
+"""Maximum number of sampled features. Their names come from the data, so they need a limit."""
 
 
 @dataclass(slots=True)
 class ShardSizes:
-    """Sizes in bytes of one shard; after merging, of all shards."""
+    """Sizes in bytes of one shard, or of all shards after merging."""
 
     file_bytes: int = 0
     stream_bytes: int = 0
     """Size without compression."""
     records: int = 0
     features: dict[str, int] = field(default_factory=dict)
-    """Size in bytes by feature, exact."""
+    """Exact size of each feature in bytes."""
     examples_bytes: int = 0
     """Size in bytes of all Examples, with names, lengths and framing."""
     sampled: int = 0
@@ -115,15 +115,15 @@ class ShardSizes:
     first: dict[str, Location] = field(default_factory=dict)
     """Location of the first sampled record that has a feature."""
     first_numbers: dict[str, Location] = field(default_factory=dict)
-    """The first sampled record where a feature holds numbers that could be stored otherwise."""
+    """The first sampled record in which a feature's numbers could be stored otherwise."""
     repeats: dict[str, Repeats] = field(default_factory=dict)
     """Repeats of the features with large values."""
 
 
 _LARGE = 1024
-"""Minimum size in bytes of values whose repeats are counted."""
+"""Repeats are counted only of values with at least this many bytes."""
 _MOST_REPEATED = 4
-"""Maximum number of features whose repeats are counted."""
+"""Repeats are counted for at most this many features."""
 _FRAME = 16
 
 

@@ -1,4 +1,4 @@
-"""Finds the numbers that a feature holds in any form, and the image that they may be.
+"""Finds the numbers that a feature stores in any form, and the shape of the image that they may be.
 
 Numbers may be a list of floats or integers, raw bytes, base64, a tensor, `.npy`, BMP or gzip.
 """
@@ -36,7 +36,7 @@ _MEANING = {
     "depth": "channels",
 }
 _IMAGE = re.compile(r"image|img|pixel|image|frame|digit", re.IGNORECASE)
-"""Names of features that may hold a square image whose shape is not declared."""
+"""Features with such names may hold a square image without a declared shape."""
 _CHANNELS = (1, 3, 4)
 _LEAST_SIDE = 8
 _MOST_SIDE = 1 << 16
@@ -52,7 +52,7 @@ class ImageShape(NamedTuple):
 
 
 def declared_shapes(example: Example) -> list[ImageShape]:
-    """Image shapes from features such as `image/height` and `image_width`, one per prefix."""
+    """The image shapes that features such as `image/height` and `image_width` declare."""
     found: dict[str, dict[str, int]] = {}
     for name, feature in example.items():
         match = _SIDE.fullmatch(name) if feature.kind is Kind.INT64 and feature.count == 1 else None
@@ -68,7 +68,7 @@ def declared_shapes(example: Example) -> list[ImageShape]:
 
 
 def fitting_shapes(count: int, name: str, declared: list[ImageShape]) -> Iterator[ImageShape]:
-    """Shapes of images with `count` values: declared ones, or a square."""
+    """Shapes of images that have `count` values: declared shapes, or else squares."""
     for height, width, channels in declared:
         for each in (channels,) if channels else _CHANNELS:
             if height * width * each == count and each in _CHANNELS:
@@ -89,7 +89,7 @@ _npy: Any = npy_format  # untyped
 
 
 class NpyArray(NamedTuple):
-    """An array of NumPy, as a `.npy` file describes it."""
+    """The description of a NumPy array in a `.npy` file."""
 
     dtype: str
     shape: tuple[int, ...]
@@ -115,7 +115,7 @@ def read_npy(data: bytes) -> NpyArray | None:
 
 
 def bmp_pixels(data: bytes) -> tuple[bytes, ImageShape] | None:
-    """The pixels and shape of an uncompressed BMP of 8, 24 or 32 bits, rows bottom to top."""
+    """The pixels, from the bottom row up, and shape of an uncompressed BMP of 8, 24 or 32 bits."""
     try:
         header = read_header(data)
     except ImageError:
@@ -149,13 +149,13 @@ def decompressed(data: bytes) -> bytes | None:
 Array = npt.NDArray[Any]
 
 _WINDOW = 1 << 16
-"""Maximum number of values to examine per feature and record, from the middle of the list."""
+"""At most this many values of a list are examined: those in the middle."""
 _LEAST = 64
 """Minimum size of an image in bytes."""
 _RAW_TYPES = ("<i8", "<i4", "<f8", "<f4")
-"""Types tried for raw bytes whose number of values may match the declared image."""
+"""Raw bytes are tried as these types, if the number of values would match the declared image."""
 _LIKELY = (1e-9, 1e6)
-"""Bounds of the absolute values of these numbers; floats read as integers lie outside."""
+"""Absolute values of such numbers lie between these bounds. Floats read as integers do not."""
 _BASE64 = bytes.maketrans(b"-_", b"+/")
 _DTYPES = frozenset(
     {"float32", "float64", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))}
@@ -166,7 +166,7 @@ class StoredNumbers(NamedTuple):
     """The numbers that a feature holds, or some of them."""
 
     values: Array
-    """The numbers as a flat array; only the middle if there are too many."""
+    """The numbers as a flat array. If there are too many, it holds only the middle ones."""
     total: int
     """Number of all values."""
     form: str
@@ -176,7 +176,7 @@ class StoredNumbers(NamedTuple):
 
 
 def numbers_of(name: str, feature: Feature, declared: list[ImageShape]) -> StoredNumbers | None:
-    """The numbers in a feature; None without numbers that could be stored otherwise."""
+    """The numbers in a feature; None if it has no numbers that could be stored otherwise."""
     count = feature.count
     if feature.kind is Kind.FLOAT:
         sides = tuple(fitting_shapes(count, name, declared))
@@ -194,7 +194,7 @@ def numbers_of(name: str, feature: Feature, declared: list[ImageShape]) -> Store
 def _in_bytes(
     name: str, data: bytes, declared: list[ImageShape], *, packed: bool = False
 ) -> Iterator[StoredNumbers]:
-    """The plausible readings of bytes as numbers, the most likely first."""
+    """Plausible ways to read bytes as numbers, the most likely way first."""
     array = read_npy(data)
     if array is not None:
         numbers = np.frombuffer(data, array.dtype, offset=array.start)
@@ -258,7 +258,7 @@ def _is_likely(numbers: Array) -> bool:
 
 
 def _are_wider(data: bytes) -> bool:
-    """Whether raw bytes may also be wider numbers: a float32 square is also a uint8 square."""
+    """Whether raw bytes may be wider numbers: a float32 square may look like a uint8 square."""
     part = data[:_WINDOW]
     return any(part) and any(
         _is_likely(np.frombuffer(part, dtype))
@@ -268,7 +268,7 @@ def _are_wider(data: bytes) -> bool:
 
 
 def _tensor_sides(shape: tuple[int, ...]) -> list[ImageShape]:
-    """The shape of the image that a tensor may be; leading dimensions of 1 are ignored."""
+    """The shape of the image that a tensor may be. Leading dimensions of 1 are ignored."""
     while len(shape) > 2 and shape[0] == 1:
         shape = shape[1:]
     if len(shape) == 2:
@@ -277,7 +277,7 @@ def _tensor_sides(shape: tuple[int, ...]) -> list[ImageShape]:
 
 
 def _middle(numbers: Array, sides: tuple[ImageShape, ...]) -> Array:
-    """The numbers to examine; whole rows if they are pixels."""
+    """The numbers to examine. Pixels are examined in whole rows."""
     if len(numbers) <= _WINDOW:
         return numbers
     row = sides[0].width * sides[0].channels if sides else 1
@@ -287,7 +287,7 @@ def _middle(numbers: Array, sides: tuple[ImageShape, ...]) -> Array:
 
 
 def _from_base64(data: bytes, declared: list[ImageShape]) -> bytes | None:
-    """The decoded base64, if it has as many bytes as a declared image."""
+    """Decode base64, if the result has as many bytes as a declared image."""
     size = len(data.rstrip(b"=")) * 3 // 4
     if not declared or not any(fitting_shapes(size, "", declared)):
         return None

@@ -1,6 +1,6 @@
-"""The validator: finds causes and cures from the sizes, checks the limit, and makes findings.
+"""Finds causes and cures from the measured sizes, and compares the size with the limit.
 
-Sizes are bytes of the stream: records with their framing, before compression.
+Sizes are bytes of records with their framing, before compression.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ from tfrecreg.core.values.findings import Code, Finding, Measure
 from tfrecreg.core.values.text import safe, si_bytes
 
 WORTH = 0.10
-"""Minimum fraction of all bytes that a cure must save for its cause to be reported."""
+"""A cause is reported only if its cure saves at least this fraction of all bytes."""
 LEAST = 1 << 16
-"""Minimum number of bytes that a cure must save for its cause to be reported."""
+"""A cause is reported only if its cure saves at least this many bytes."""
 RATIO = 1.10
-"""Default limit: bytes of shards per raw byte. Records above this factor count as larger than their
-raw data."""
+"""By default, shards may have this many bytes per raw byte. Above it, they count as larger than
+their raw data."""
 _LIST = 8
-"""Minimum average length of a list of numbers that bytes could hold."""
+"""Lists of numbers are reported from this average length on."""
 _FIELD = 4
 """Overhead in bytes of a feature's value."""
 _BASES = {"stored": "raw files", "decoded": "unpacked data"}
 _TOGETHER = 64
-"""Examples per record in the cure for tiny records."""
+"""The cure for tiny records joins this many examples in one record."""
 
 
 class Cause(NamedTuple):
@@ -53,7 +53,7 @@ class Cause(NamedTuple):
     """Name of the feature; empty if the cause does not concern one feature."""
     message: str
     after: int
-    """Bytes of the stream after the cure."""
+    """Bytes of all records after the cure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ def _is_worth_it(cause: Cause, total: ShardSizes) -> bool:
 
 
 def _pixels(feature: _Feature, total: ShardSizes, raw: RawSize | None) -> Cause | None:
-    """Find INF002: pixels that were compressed in the raw data, or that PNG would compress."""
+    """Find INF002: decoded pixels that take more bytes than their raw data, or than a PNG would."""
     sample = feature.sample
     if not sample.pixels or not sample.tried or not sample.wide:
         return None
@@ -126,13 +126,13 @@ def _pixels(feature: _Feature, total: ShardSizes, raw: RawSize | None) -> Cause 
     if there > 0:
         if sample.all_pixels <= RATIO * there:
             return None  # the raw data are also uncompressed
-        times = f"{held / there:.1f} times the raw data{' of these' if sample.formats else ''}"
+        times = f"{held / there:.1f} times {'their' if sample.formats else 'the'} raw data"
         after = total.stream_bytes - held + there
-        cure = f"in the raw data {si_bytes(there)}"
+        cure = f"their raw data take {si_bytes(there)}"
         return Cause(INF002, feature.name, _savings(f"{holds}, {times}", cure, after, total), after)
     png = int(sample.all_pixels * sample.png / sample.tried)
     after = total.stream_bytes - held + png
-    cure = f"as PNG about {si_bytes(png)}"
+    cure = f"as PNG they take about {si_bytes(png)}"
     return Cause(INF002, feature.name, _savings(holds, cure, after, total), after)
 
 
@@ -148,11 +148,11 @@ def _wide(feature: _Feature, total: ShardSizes) -> Cause | None:
         return None
     narrow = sample.all_numbers * np.dtype(dtype).itemsize + _FIELD * sample.all_values
     after = total.stream_bytes - sample.all_held + narrow
-    what = f"numbers of at most 256 levels as {sample.form}"
+    what = f"numbers with at most 256 levels as {sample.form}"
     if not sample.levels:
         what = f"whole numbers from {sample.whole.low} to {sample.whole.high} as {sample.form}"
     holds = f"{feature.shown} holds {what}, {si_bytes(sample.all_held)}"
-    cure = f"as bytes of {dtype} about {si_bytes(narrow)}"
+    cure = f"as bytes of {dtype} they take about {si_bytes(narrow)}"
     return Cause(INF003, feature.name, _savings(holds, cure, after, total), after)
 
 
@@ -165,7 +165,7 @@ def _text(feature: _Feature, total: ShardSizes) -> Cause | None:
     cured = sample.all_text * 3 // 4
     after = total.stream_bytes - sample.all_text + cured
     holds = f"{feature.shown} holds images as base64 of {kind}, {si_bytes(sample.all_text)}"
-    cure = f"as bytes about {si_bytes(cured)}"
+    cure = f"as bytes they take about {si_bytes(cured)}"
     return Cause(INF007, feature.name, _savings(holds, cure, after, total), after)
 
 
@@ -179,12 +179,12 @@ def _repeated(feature: _Feature, total: ShardSizes) -> Cause | None:
         f"{feature.shown} holds each value {feature.times:.1f} times on average, "
         f"{si_bytes(feature.bytes)}"
     )
-    cure = f"once each about {si_bytes(feature.bytes - extra)}"
+    cure = f"stored once each, they take about {si_bytes(feature.bytes - extra)}"
     return Cause(INF004, feature.name, _savings(holds, cure, after, total), after)
 
 
 def _reencoded(feature: _Feature, total: ShardSizes, raw: RawSize | None) -> Cause | None:
-    """Find INF005: encoded images that are larger than their raw data."""
+    """Find INF005: encoded images that take more bytes than their raw data."""
     formats = feature.sample.formats
     if raw is None or not formats or sum(formats.values()) < feature.sample.content:
         return None
@@ -197,12 +197,12 @@ def _reencoded(feature: _Feature, total: ShardSizes, raw: RawSize | None) -> Cau
         f"{feature.shown} holds images as {kind}, {si_bytes(once)}, "
         f"{once / raw.decoded:.1f} times the raw data"
     )
-    cure = f"in the raw data {si_bytes(raw.decoded)}"
+    cure = f"the raw data take {si_bytes(raw.decoded)}"
     return Cause(INF005, feature.name, _savings(holds, cure, after, total), after)
 
 
 def _overhead(total: ShardSizes) -> Cause | None:
-    """Find INF006: names, lengths and framing that are larger than the content."""
+    """Find INF006: names, lengths and framing that take more bytes than the content."""
     content = sum(sample.content for sample in total.samples.values())
     around = total.sampled_bytes - content
     if not total.sampled or 2 * around <= total.sampled_bytes:
@@ -212,25 +212,25 @@ def _overhead(total: ShardSizes) -> Cause | None:
     part = around / total.sampled_bytes
     after = int(total.stream_bytes * (1 - part + part / _TOGETHER))
     holds = (
-        f"names, lengths and framing are {100 * part:.0f} % of records of "
+        f"names, lengths and framing take {100 * part:.0f} % of records, which have "
         f"{total.sampled_bytes // total.sampled} bytes on average"
     )
-    cure = f"with {_TOGETHER} examples in a record they hardly count"
+    cure = f"with {_TOGETHER} examples per record, they hardly count"
     return Cause(INF006, "", _savings(holds, cure, after, total), after)
 
 
 def _savings(holds: str, cure: str, after: int, total: ShardSizes) -> str:
     zipped = " before gzip" if total.stream_bytes > total.file_bytes else ""
     sizes = f"{si_bytes(after)} instead of {si_bytes(total.stream_bytes)}{zipped}"
-    return f"{holds}; {cure}, and all records {sizes}"
+    return f"{holds}; {cure}, so all records take {sizes}"
 
 
 _OF_NUMBERS = (INF002, INF003)
 
 
 class InflationValidator(Validator):
-    """Reports the features that take the bytes, and how to save bytes. If the size of the raw data
-    is known, compares the size with a limit.
+    """Reports how many bytes each feature takes, and how to save bytes. Compares the size of the
+    shards with a limit if the size of the raw data is known.
 
     Its options are :class:`InflationLimit`.
     """
