@@ -334,8 +334,7 @@ def test_a_wrong_pointer_of_dvc_is_found_and_written_again(cli, raw, tmp_path) -
         assert (done.code, done.out) == (1, "")
         assert done.err == (
             "error: `digits@1.0.0` exists, but `data/digits.dvc` is not its pointer: "
-            f"{should}, but names `{other}`
-"
+            f"{should}, but names `{other}`\n"
             "hint: `dvc add data/digits` writes it again\n"
         )
     pointer.unlink()
