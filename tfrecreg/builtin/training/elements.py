@@ -39,7 +39,7 @@ class Elements:
     raw: bool = False
     """Whether elements are payloads."""
     with_key: bool = False
-    """Whether elements are pairs of key and element."""
+    """Whether each element comes in a pair with the key of its record."""
     with_digest: bool = False
     """Whether elements carry the digest of their record, for a certificate."""
     columns: tuple[ArrayColumn, ...] | None = None

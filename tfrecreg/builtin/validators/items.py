@@ -2,11 +2,11 @@
 
 A visitor writes digests of the images and names of one shard's records to disk, as sorted runs.
 
-Records and items match if their rows have equal digests. These are compared in ranges.
+Records and items match if their rows have equal digests. One range of digests is compared at once.
 
 Memory holds one range, and a few bytes per record and per item.
 
-The digest of its image and its names identify a record.
+A record is identified by the digest of its image and by its names.
 """
 
 from __future__ import annotations

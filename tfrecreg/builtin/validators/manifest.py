@@ -124,7 +124,7 @@ class _SeenShard(NamedTuple):
 
 
 class ManifestValidator(Validator):
-    """Compares files with the manifest, or the number of bare files with their names.
+    """Compares files with the manifest. For bare files, compares their number with their names.
 
     Its only option is `hosts`: the number of training hosts that share the shards. For bare files
     it also counts the kinds of payloads. Without a schema, it finds records that are not Examples
