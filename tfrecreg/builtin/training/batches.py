@@ -60,8 +60,8 @@ class ReadsBatches:
 
         Args:
             size: elements per batch. Give either `size` or `global_batch`.
-            order: numbers of the records to read, such as an :class:`Order`; None for all records
-                in order. For a mixture, None is its first epoch.
+            order: numbers of the records to read, such as an :class:`Order`; None reads all
+                records in order, or the first epoch of a mixture.
             global_batch: elements per batch of all hosts of an :class:`Order` together. Batch
                 number k has the same records for any number of hosts that divides `global_batch`.
             drop_remainder: whether to leave out a last batch that would be smaller.

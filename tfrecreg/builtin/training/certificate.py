@@ -230,7 +230,7 @@ def digest_rows(digests: npt.NDArray[np.uint8]) -> RecordDigests:
 def _record_names(
     places: npt.NDArray[np.int64], counts: npt.NDArray[np.int64], named: Callable[[int], RecordName]
 ) -> tuple[RecordName, ...]:
-    """Name the first records whose digest is counted, at most as often as `counts` says."""
+    """Name the first records whose digest is counted. `counts` limits how often each is named."""
     found: list[RecordName] = []
     left: dict[int, int] = {}
     for position in np.flatnonzero(counts[places] > 0).tolist():
@@ -271,7 +271,7 @@ class Stage:
         return all(count == share(total, host, hosts) for host, count in enumerate(self.counts))
 
     def places(self, left: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Translate numbers of places in the rest to places in the whole sequence."""
+        """Translate places in the rest to places in the whole sequence."""
         hosts = len(self.counts)
         parts = np.searchsorted(self._starts, left, side="right") - 1
         found = np.empty_like(left)

@@ -270,8 +270,8 @@ class DataSource(ReadsBatches, Sequence[Any]):
         """The numbers of the records that one host reads in an epoch, in the order of reading.
 
         The shares of all hosts are disjoint and together contain all records. With
-        `drop_remainder`, up to ``hosts - 1`` records are left out. With `weights`, an epoch
-        draws as many records with replacement, in proportion to their weights.
+        `drop_remainder`, up to ``hosts - 1`` records are left out. With `weights`, records
+        are drawn with replacement, in proportion to their weights, as many as the source has.
 
         Args:
             seed: seed of the permutation; None to keep the order of the records.
@@ -381,7 +381,7 @@ class DataSource(ReadsBatches, Sequence[Any]):
         return certificate._report(self._named, self.identity, self.digests(), self.record_name)
 
     def digests(self) -> npt.NDArray[np.uint8]:
-        """The digests of its records, shape (n, 16). A shard without an index is read.
+        """The digests of its records, shape (n, 16). Reads every shard without an index.
 
         Raises:
             DamagedRecordError, ManifestError, StorageError: as :meth:`report`.

@@ -178,7 +178,7 @@ def load(
         number and key.
 
     Raises:
-        UsageError: there is no such dataset, release, split or feature, bytes are not on this
+        UsageError: there is no such dataset, release, split or feature, the bytes are not on this
             machine, arguments contradict each other, or `where` is not a condition.
         RefusedError: a shard does not have the size stated in the manifest, or `where` would be
             evaluated on damaged records.

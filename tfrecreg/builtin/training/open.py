@@ -184,7 +184,7 @@ def data_source(
         feature has one dimension, or the schema's shape if only one side of it is unknown.
 
     Raises:
-        UsageError: there is no such dataset, release, file or split, bytes are not on this
+        UsageError: there is no such dataset, release, file or split, the bytes are not on this
             machine, arguments contradict each other, or `where` is not a condition.
         RefusedError: a shard does not have the size or digest stated in the manifest, a set of
             files is incomplete, or `where` would be evaluated on damaged records.

@@ -214,7 +214,7 @@ class Order:
         """The rest of an epoch, shared among the current number of hosts.
 
         Args:
-            states: the states of all hosts, in any order; one is enough if all consumed equally many.
+            states: the hosts' states, in any order. If all consumed equally many, one suffices.
             records: how many records the source has.
             source: identity of the source.
             where: the condition that selected the records; None without a condition.

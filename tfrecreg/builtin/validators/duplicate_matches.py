@@ -66,7 +66,7 @@ class Run(NamedTuple):
         return Run(self.first, self.rows, "", storage.read(self.path))
 
     def stored(self, storage: Storage | None) -> Run:
-        """Write the rows to the storage, and return the run there; return self without a storage."""
+        """Write the rows to a storage, and return the stored run. Without one, return self."""
         if len(self.data) != self.rows * RUN_ROW.itemsize:
             raise ValueError(f"a run of {self.rows} rows has {len(self.data)} bytes")
         if storage is None:
@@ -251,7 +251,7 @@ class Matches:
         return [(self._names[split], seen) for split, seen in sorted(self._within.items())]
 
     def across(self) -> list[tuple[str, str, MatchCount]]:
-        """Matches between two splits. They are located in the first, which is never ``train``."""
+        """Matches between two splits. Locations are in the first one, never in ``train``."""
         found = [
             (self._names[one], self._names[other], seen)
             for (one, other), seen in self._across.items()

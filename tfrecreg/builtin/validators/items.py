@@ -2,7 +2,7 @@
 
 A visitor writes digests of the images and names of one shard's records to disk, as sorted runs.
 
-Records and items match if their rows have equal digests. One range of digests is compared at once.
+Records and items match if their rows have equal digests. Digests are compared range by range.
 
 Memory holds one range, and a few bytes per record and per item.
 

@@ -3,10 +3,10 @@
 With a manifest, the files are compared with its digests (blake3). Bare files are compared with
 their names (`-of-00005` needs five files) and with the `dataset_info.json` in their folder.
 
-SHD008 checks, by the rule that TensorFlow recommends, that training hosts get enough shards.
+SHD008 checks that training hosts get enough shards, according to TensorFlow's recommendation.
 
-The rule (https://www.tensorflow.org/tutorials/load_data/tfrecord) is at least ten shards per host,
-of at least 10 MB each. A split that is too small for both should have as many shards as ``build
+It asks for at least ten shards per host (https://www.tensorflow.org/tutorials/load_data/tfrecord),
+of at least 10 MB each. A split that is too small for that should have as many shards as ``build
 --hosts`` makes. So a build made for its hosts has no finding.
 """
 

@@ -286,7 +286,7 @@ def _losses(before: Side, after: Side, matched: Matched, tallied: Tallied) -> It
 
 def _changed(after: Side, matched: Matched, tallied: Tallied) -> Iterator[str]:
     for split, count in per_split(matched.renamed_changed.after, after.manifest).items():
-        yield f"{_examples(count)} of the split `{split}` {_was(count)} changed, key and record"
+        yield f"{_examples(count)} of the split `{split}` {_was(count)} changed in key and record"
     pairs = len(matched.changed)
     if tallied.kept == pairs:
         return

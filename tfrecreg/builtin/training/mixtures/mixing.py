@@ -146,8 +146,8 @@ def _number(text: str) -> int:
 def golden_step(places: int) -> int:
     """The step of a rotation of `places` places: coprime to `places`, and near the golden ratio.
 
-    The candidates are numbers coprime to `places`, among the next 256 numbers. The first one with
-    the least sum of partial quotients is taken. The smaller this sum, the more even the rotation.
+    Tries 256 numbers near the golden ratio, and takes the first one with the least sum of partial
+    quotients. The smaller this sum, the more even the rotation.
     """
     golden = (isqrt(5 * places * places) - places) // 2
     nearby = (

@@ -162,7 +162,7 @@ def _named(source: DataSource, places: Counts, counts: Counts) -> tuple[RecordNa
 
 
 def _sums(places: Counts, values: Counts, length: int) -> Counts:
-    """The sum of the values at each place. Sums are integers."""
+    """For each place, the sum of its values, as an integer."""
     found = np.zeros(length, np.int64)
     np.add.at(found, places, values)
     return found

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import tensorflow as tf
 
 _AROUND = 16
-"""This many zeros are added at both ends of an image, so that short ones can also be read."""
+"""This many zeros are added at both ends of an image, so that it is never too short to compare."""
 _WHOLE = ((b"\xff\xd8\xff", b"\xff\xd9"), (b"\x89PNG\r\n\x1a\n", b"IEND\xaeB`\x82"))
 """First and last bytes of a complete JPEG and PNG."""
 

@@ -316,7 +316,7 @@ def _of_store(far: ShardRecords) -> PayloadReader:
 
 
 _REMEMBERED = 16
-"""The numbers of this many batches are kept. If more are lost, the error is about kept ones."""
+"""The numbers of this many batches are kept. If more are lost, the error names kept ones."""
 
 WhyLost = Callable[[list[int], bool], str]
 """Returns why records are missing. Takes their numbers, and whether their batch is lost."""

@@ -257,7 +257,7 @@ class FeatureSample:
                 self.shapes[shape] = self.shapes.get(shape, 0) + 1
 
     def _levels(self, found: StoredNumbers) -> Array | None:
-        """Count the numbers that fit into a narrower type. If all fit into bytes, return them so."""
+        """Count the numbers that fit into a narrower type. Return them if they fit into bytes."""
         numbers = found.values
         if numbers.dtype == np.uint8 or not numbers.size:
             return numbers.astype(np.uint8)

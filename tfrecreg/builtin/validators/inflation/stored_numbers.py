@@ -155,7 +155,7 @@ _LEAST = 64
 _RAW_TYPES = ("<i8", "<i4", "<f8", "<f4")
 """Raw bytes are tried as these types, if the number of values would match the declared image."""
 _LIKELY = (1e-9, 1e6)
-"""Absolute values of plausible numbers lie between these bounds. A wrong type gives others."""
+"""Absolute values of plausible numbers are between these. Those of a wrong type rarely are."""
 _BASE64 = bytes.maketrans(b"-_", b"+/")
 _DTYPES = frozenset(
     {"float32", "float64", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))}
