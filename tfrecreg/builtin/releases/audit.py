@@ -1,7 +1,7 @@
 """Checks the releases of a registry without their bytes, for pull requests.
 
 A fault in one branch is visible in its own files. Releases of two branches with the same number or
-the same parent are found only if the branches are compared, so `base` names the other branch.
+the same parent are found only by comparing the branches. `base` names the other branch.
 A change can break data and also make `tfrecreg.toml` accept the damage, so that its own gate
 passes. So loosened settings are reported as well.
 """
@@ -376,7 +376,7 @@ class _Base:
                     yield left_out_issue(name, link, other, link.version, shown)
 
     def _link(self, path: str) -> Link | None:
-        """The link of a release; None if it is damaged there, which that branch's check reports."""
+        """The link of a release; None if it is damaged, since that branch's check reports this."""
         data = git.read_blob(self.root, self.commit, path)
         if data is None:
             return None

@@ -54,7 +54,7 @@ class ReadsBatches:
         """Yield batches of NumPy arrays, which JAX can use.
 
         A feature of fixed shape is an array whose first side counts the elements. Decoded images
-        are such an array if all images of a batch have one shape. Any other feature is a list of
+        are one array if all images of a batch have one shape. Any other feature is a list of
         arrays. A source with keys adds the list `record/key`. With ``damaged="skip"``, damaged
         records are missing from their batch. A batch without any sound record is left out.
 

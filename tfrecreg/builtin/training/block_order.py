@@ -295,7 +295,7 @@ def weights_of(
         ranks = ask(_CLASS)[chosen]
     except UsageError as error:
         raise UsageError(
-            f'no record of `{name}` has a class, which `weights="class"` needs'
+            f'no record of `{name}` has a class, but `weights="class"` needs one'
         ) from error
     _, classes, counts = np.unique(ranks, return_inverse=True, return_counts=True)
     return Weights(1.0 / counts[classes], weights, name)

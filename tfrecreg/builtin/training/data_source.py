@@ -270,8 +270,8 @@ class DataSource(ReadsBatches, Sequence[Any]):
         """The numbers of the records that one host reads in an epoch, in the order of reading.
 
         The shares of all hosts are disjoint and together contain all records. With
-        `drop_remainder`, up to ``hosts - 1`` records are left out. With `weights`, records
-        are drawn with replacement, in proportion to their weights, as many as the source has.
+        `drop_remainder`, up to ``hosts - 1`` records are left out. With `weights`, as many
+        records as the source has are drawn with replacement, in proportion to their weights.
 
         Args:
             seed: seed of the permutation; None to keep the order of the records.
@@ -337,8 +337,8 @@ class DataSource(ReadsBatches, Sequence[Any]):
                 computed again.
 
         Raises:
-            UsageError: `state` is not a state, is about other records, another condition or other
-                weights, or the states of some hosts are missing.
+            UsageError: `state` is not a state, belongs to other records, was made with another
+                condition or other weights, or lacks the states of some hosts.
 
         Example:
             >>> source = reg["mnist@1.0.0"].data_source("train")

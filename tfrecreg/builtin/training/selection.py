@@ -189,7 +189,7 @@ def _made() -> tuple[int, str]:
 
 
 def _opened(path: str) -> int | None:
-    """The file at a path that another process made; None if there is no such file."""
+    """Open the file that another process made; None if there is no such file."""
     with suppress(OSError):
         return os.open(path, _FLAGS)
     return None

@@ -309,7 +309,7 @@ class AnnotationsValidator(Validator):
         return key_from(repr(labels), repr(maps))
 
     def explains(self, own: Sequence[Finding], others: Sequence[Finding]) -> Iterator[Finding]:
-        """Findings about box sides that findings about whole boxes in the same records explain."""
+        """Findings about single sides of boxes whose records have a finding about whole boxes."""
         boxes = [each for each in own if each.code == ANN002.code]
         for other in others:
             if other.code in _SIDES and any(_is_side_of(each, other) for each in boxes):

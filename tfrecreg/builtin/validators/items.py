@@ -226,7 +226,7 @@ class Matching:
 
 
 def _numbers(runs: Sequence[tuple[int, Run]], rows: Sequence[RunRows]) -> tuple[_Digests, _Numbers]:
-    """The digests in the rows of several runs, each as a single value, and the record numbers."""
+    """The digests and record numbers in the rows of several runs. Each digest is one value."""
     pairs = [(start + run.first, each) for (start, run), each in zip(runs, rows, strict=True)]
     pairs = [pair for pair in pairs if len(pair[1])]
     if not pairs:

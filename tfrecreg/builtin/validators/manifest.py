@@ -91,7 +91,7 @@ class HostLoad(NamedTuple):
 
 
 def check_hosts(tally: Tally, loads: Iterable[HostLoad], hosts: int) -> None:
-    """Compare the number of shards in each split or set with what `hosts` hosts need."""
+    """Compare the number of shards in each split or set with the number that hosts need."""
     for load in loads:
         best = shard_count(ShardPolicy(hosts=hosts), load.records, load.payload_bytes)
         size = (load.payload_bytes + FRAMING * load.records) // max(1, load.shards)

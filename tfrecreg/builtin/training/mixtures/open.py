@@ -74,7 +74,7 @@ def mixture(
 
     Raises:
         UsageError: a weight is not a number above 0, a member is empty, members differ in the form
-            of their elements or in the names of classes, or for a reason that `data_source` has.
+            of their elements or in the names of classes, or `data_source` refuses a member.
         RefusedError, SchemaError, ManifestError, MissingExtraError, PluginError, StorageError: for
             the same reasons as in `data_source`.
 

@@ -19,7 +19,7 @@ _SHOWN = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberReport:
-    """Compares the elements that were handed out of a member with the member's share."""
+    """Compares the elements of a member that were handed out with the member's share."""
 
     name: str
     """The name of the member, escaped."""

@@ -130,7 +130,7 @@ def order_numbers(
     pieces: Sequence[RecordRun],
     turns: Turns,
 ) -> tf.data.Dataset:
-    """The numbers of records, in the order of :func:`read_payloads` with the same arguments."""
+    """The numbers of the records that :func:`read_payloads` reads, in the same order."""
     int64 = tensorflow.int64
     size = _size(records, _MOST)
 

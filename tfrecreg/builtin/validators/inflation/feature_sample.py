@@ -173,7 +173,7 @@ class FeatureSample:
     content: int = 0
     """Size in bytes of its values alone."""
     form: str = ""
-    """How its numbers are stored; empty if none could be stored in another form."""
+    """How its numbers are stored; empty if no number could have another form."""
     numbers: int = 0
     whole: Range = field(default_factory=Range)
     """Range of the numbers. Only records that hold whole numbers count."""
@@ -192,7 +192,7 @@ class FeatureSample:
     texts: dict[str, int] = field(default_factory=dict)
     """`text` by image format."""
     all_held: int = 0
-    """Like the other `all_` fields: extrapolated from the sample of a shard to all its records."""
+    """Each `all_` field is extrapolated from the sample of a shard to all records of the shard."""
     all_numbers: int = 0
     all_values: int = 0
     all_pixels: int = 0
