@@ -187,7 +187,7 @@ class DerivedOptions:
     inputs: tuple[str, ...]
     """The versions to take records from: `street@2.*,night@1.0.0`. A name alone means the build."""
     where: str | None = None
-    """An SQL condition that a record must meet, as after WHERE in `query`. It needs the extra
+    """An SQL condition that records must meet, written as after WHERE in `query`. Needs the extra
     `query`.
     """
     classes: tuple[str, ...] = ()
@@ -210,7 +210,7 @@ class DerivedOptions:
     Default: the splits of the parents.
     """
     split_of: str = DEFAULT_SPLIT
-    """With `split`: the split of the parents to divide. Their other splits are kept."""
+    """With `split`: which split of the parents is divided. Their other splits are kept."""
     group: str | None = None
     """With `split`: a regular expression to search in keys. Records are kept in the same split if
     its first group matches the same text: `(patient[0-9]+)_`.
@@ -303,8 +303,9 @@ def renamed_labels(
 ) -> dict[str, Sequence[str]]:
     """The label maps, by the new names of their features.
 
-    A map may belong to several features below its name (`…/keypoint` to `…/keypoint/x`), or to one
-    beside it (`…/id` to `…/label`). It is kept if these features keep their names.
+    If no feature has the name of a map, the map belongs to the features below it (`…/keypoint/x`
+    for `…/keypoint`), or to the feature beside it (`…/label` for `…/id`). Such a map is kept if one
+    of these features keeps its name.
     """
     found: dict[str, Sequence[str]] = {}
     for name, names in labels.items():

@@ -90,7 +90,7 @@ class RecordSelection:
                 yield Taken(place, number, index, numbers)
 
     def _limited(self, found: Iterable[Taken], limit: int) -> Iterator[Taken]:
-        """Up to `limit` records per class and split: those with the lowest hashes of their keys.
+        """Up to `limit` records per class and split: the records whose keys have the lowest hashes.
 
         A record of several classes is taken if any of them is not full yet. Records without a class
         form a class together.
