@@ -35,7 +35,7 @@ class Ancestor:
 
     manifest: Manifest
     version: ParentVersion
-    """The version, as manifests of derived datasets name it."""
+    """The version in the form that manifests of derived datasets use."""
     raw: Readable
     """The storage of the registry."""
     folder: str

@@ -29,7 +29,7 @@ from tfrecreg.core.values.findings import Finding, Location, Measure
 from tfrecreg.core.values.text import listed
 
 _MAX_UNEXPECTED = 100
-"""Maximum number of unexpected features with findings, because their names come from the data."""
+"""Maximum number of unexpected features with findings. There may be many: data give their names."""
 
 
 @dataclass(slots=True)
