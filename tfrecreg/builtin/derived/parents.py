@@ -201,7 +201,7 @@ class DerivedOptions:
     """The share of records to take: `10%`, `0.1`, `1/10`. The hashes of their keys decide which."""
     limit: int | None = None
     """Maximum number of records per class and split. The hashes of their keys decide which are
-    taken. A record of several classes is taken if one of its classes still has fewer records.
+    taken. A record of several classes is taken unless all its classes have reached the maximum.
     """
     prefix: bool = False
     """Whether keys begin with the name of the parent dataset: `street/000123.jpg`."""
@@ -255,7 +255,7 @@ def share_of(sample: str) -> Fraction:
 
 
 def renames(option: str, entries: tuple[str, ...], *, alone: bool) -> dict[str, str | None]:
-    """The new name for each old name in `classes` or `features`; None means leaving it out."""
+    """The new name for each old name in `classes` or `features`; None means that it is left out."""
     found: dict[str, str | None] = {}
     for entry in entries:
         old, equals, new = entry.partition("=")

@@ -39,7 +39,7 @@ class Taken:
 
 
 class RecordSelection:
-    """Chooses the records, and counts those that are left out with their classes."""
+    """Chooses the records, and counts the records whose classes are all left out."""
 
     def __init__(
         self, parents: Sequence[Ancestor], classes: Classes, options: DerivedOptions
@@ -92,7 +92,7 @@ class RecordSelection:
     def _limited(self, found: Iterable[Taken], limit: int) -> Iterator[Taken]:
         """Up to `limit` records per class and split: the records whose keys have the lowest hashes.
 
-        A record of several classes is taken if any of them is not full yet. Records without a class
+        A record of several classes is taken if any of them has fewer records so far. Records without a class
         form a class together.
         """
         indexes: dict[tuple[int, int], Index] = {}

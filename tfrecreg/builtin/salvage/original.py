@@ -255,7 +255,7 @@ class UnreadableShardError(StorageError):
 
 @contextmanager
 def read_locally(shard: Shard, stage: Storage) -> Iterator[Shard]:
-    """The local shard, or the copy of a remote shard in `stage`, which is removed at the end.
+    """The local shard, or a copy of the remote shard in `stage`. The copy is removed at the end.
 
     Each copy is in a folder of its own, because an engine may run a task twice at the same time.
 

@@ -289,8 +289,8 @@ class ShardSalvage:
         self.cuts.add(fault.code, "header", where, fault.record, 0, True, fault.detail, pieces)
 
     def _cut_run(self, run: Sequence[_Stretch]) -> None:
-        """Cut out consecutive stretches, but not the valid records in them: keep those that are in
-        a trusted index, and set the others apart.
+        """Cut out consecutive stretches, but not the valid records in them: keep the records that
+        a trusted index has, and set the others apart.
         """
         left = deque(run)
         for at, frame in self._sound_in(run):
