@@ -1,4 +1,4 @@
-"""Reads foreign shards once: makes indexes, counts features and kinds of payloads, and finds faults."""
+"""Reads foreign shards once: makes indexes, counts features and payloads, and finds faults."""
 
 from __future__ import annotations
 
