@@ -92,8 +92,8 @@ class RecordSelection:
     def _limited(self, found: Iterable[Taken], limit: int) -> Iterator[Taken]:
         """Up to `limit` records per class and split: the records whose keys have the lowest hashes.
 
-        A record of several classes is taken unless all of them have reached `limit`. Records without
-        a class form a class together.
+        A record of several classes is taken unless all of them have reached `limit`. Records
+        without a class form a class together.
         """
         indexes: dict[tuple[int, int], Index] = {}
         splits: dict[str, list[tuple[int, int, int, int, frozenset[tuple[str, int]]]]] = {}
