@@ -140,7 +140,8 @@ def test_what_is_damaged_is_refused_with_its_findings(cli, foreign, registry) ->
         (("pets", "{0}", "--in-place"), "is not in `data/pets`"),
         (
             ("pets", "{0}/train-00000-of-00002.tfrecord"),
-            "1 of the 2 shards of `{0}/train.tfrecord` are named, 1 more are in the same folder",
+            "only 1 of the 2 shards of `{0}/train.tfrecord` would be adopted, "
+            "although the same folder has 1 more",
         ),
     ],
 )

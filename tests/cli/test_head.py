@@ -160,7 +160,7 @@ def test_images_are_saved_and_where_is_told(cli, shard, tmp_path) -> None:
     assert Path(names[1]).read_bytes() == png(28, 28, seed=1)
     again = cli("head", shard, "-n", "2", "--save", out)
     assert again.code == 2
-    assert "exists already, and nothing is overwritten" in again.err
+    assert "was not written, because this file exists already" in again.err
     document = cli("head", shard, "-n", "1", "--save", tmp_path / "other", "--json").json
     assert document["records"][0]["saved"] == [f"{tmp_path}/other/a.tfrecord-0-p.png"]
 

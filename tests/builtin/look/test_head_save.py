@@ -97,7 +97,7 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
     examples = [{"x": bytes_feature(png(seed=number))} for number in range(3)]
     with pytest.raises(UsageError) as caught:
         saved(tmp_path / "in", out, *examples)
-    message = f"`{out}/a.tfrecord-1-x.png` exists already, and nothing is overwritten"
+    message = f"`{out}/a.tfrecord-1-x.png` was not written, because this file exists already"
     assert caught.value.message == message
     assert tree(out) == {"a.tfrecord-0-x.png": png(seed=0), "a.tfrecord-1-x.png": b"mine"}
 

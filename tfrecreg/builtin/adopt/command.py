@@ -58,9 +58,9 @@ def command(
     """Make a build from TFRecords written by another tool.
 
     PATH is a file, folder or glob. Every record is read and checked before anything is copied.
-    Damaged or incomplete files are refused. The build in data/NAME has the files, their splits,
-    counts and digests, and an index. If the dataset has no schema, one is drafted. `tfrecreg
-    release NAME` then freezes them like any other build.
+    Damaged or incomplete files are refused. The build in data/NAME has the files, an index, and a
+    manifest with splits, counts and digests. If the dataset has no schema, one is drafted.
+    `tfrecreg release NAME` then freezes the build like any other.
     """
     from tfrecreg.builtin.adopt.request import AdoptRequest
     from tfrecreg.builtin.adopt.run import adopt, preview_adopt

@@ -1,4 +1,4 @@
-"""Reads foreign shards once: makes indexes, counts features and kinds of payloads, and judges."""
+"""Reads foreign shards once: makes indexes, counts features and payloads, and finds faults."""
 
 from __future__ import annotations
 
@@ -61,13 +61,13 @@ class _Settings:
     scratch: Storage
     """Storage for the new indexes."""
     base: str
-    """The folder that file names in keys are relative to."""
+    """File names in keys are relative to this folder."""
     key: str | None
     """The feature whose values are the keys of records."""
     sketch: bool
     """Whether to draft a schema."""
     pixels: Mapping[str, tuple[int, int, int]]
-    """Height, width and channels of each feature with the pixels of an image."""
+    """Height, width and channels for each feature that holds the pixels of an image."""
 
 
 @dataclass(slots=True)
@@ -85,7 +85,7 @@ class Examined:
     keyless: int | None = None
     """Number of the first record that has no key; None if all have one."""
     problem: TfrecregError | None = None
-    """Why the shard cannot be adopted, if that is not a finding."""
+    """Why the shard cannot be adopted, if no finding says so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,15 +108,15 @@ class Examination:
 
 @dataclass(slots=True)
 class _Reading(Validator):
-    """Reads all shards. As the validator `manifest` does for bare files, it reports file names that
-    contradict each other, and other payloads among Examples.
+    """Reads all shards. Reports file names that contradict each other, and payloads of other kinds
+    among Examples. The validator `manifest` reports the same for bare files.
     """
 
     settings: _Settings
     judged: bool
-    """Whether records are checked against a schema. If so, that check reports other payloads."""
+    """Whether records are checked against a schema, which also reports other payloads."""
     infos: Sequence[tuple[TfdsInfo, Sequence[Shard]]] = ()
-    """Descriptions of TFDS, each with the shards in its folder."""
+    """Descriptions that TFDS wrote, each with the shards in its folder."""
     name: str = "adopt"
     codes: Sequence[Code] = ()
     needs: Need = Need.DIGESTS | Need.MEMBERS
@@ -249,7 +249,7 @@ class _Examiner(Visitor):
         )
 
     def _wrong_pixels(self, example: Example, record: int) -> UsageError | None:
-        """The error if a feature does not have as many values as the declared size of an image."""
+        """The error if the declared image size requires another number of values in a feature."""
         for name, (height, width, channels) in self._settings.pixels.items():
             feature = example.get(name)
             if feature is None:

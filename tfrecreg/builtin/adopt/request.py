@@ -41,7 +41,7 @@ class FilesBeside:
     """What other tools left beside the shards of an adoption."""
 
     infos: list[tuple[TfdsInfo, list[Shard]]] = field(default_factory=list)
-    """Descriptions of TFDS, each with the shards in its folder."""
+    """Descriptions that TFDS wrote, each with the shards in its folder."""
     features: dict[str, DeclaredFeature] = field(default_factory=dict)
     """Declarations from these files or from the user, by flat feature name."""
     notes: list[str] = field(default_factory=list)
@@ -62,8 +62,8 @@ class FilesBeside:
         return found
 
     def terms(self) -> dict[str, str]:
-        """License, description and citation, under the keys of a dataset's file, and also
-        ``version``, ``homepage`` and ``doi``.
+        """License, description, citation, ``version``, ``homepage`` and ``doi``. The keys are the
+        same as in the file of a dataset.
         """
         if not self.infos:
             return {}
@@ -145,27 +145,27 @@ class AdoptRequest:
     """Name of the dataset."""
     paths: tuple[str, ...] = ()
     """Files, globs, folders (with every shard below them) and ``prefix@N`` sets, relative to the
-    current folder. If empty with ``in-place``, all files in the build's folder.
+    current folder. Empty with ``in-place`` means all files in the build's folder.
     """
     how: How = "copy"
     """``copy`` gives the build its own bytes. ``link`` makes hard links, or copies where links are
-    impossible: with a link, writing into the file also changes the build. ``in-place`` leaves the
+    impossible. Whoever writes into a linked file also changes the build. ``in-place`` leaves the
     files in ``data/<name>`` unchanged, including their names.
     """
     splits: tuple[tuple[str, str], ...] = ()
-    """Splits, each with a glob of its files, which takes precedence over file names."""
+    """Splits, each with a glob of its files. The globs take precedence over file names."""
     schema: str | None = None
     """A schema file or a reference; None for the dataset's own schema, or else a draft."""
     raw: str | None = None
-    """Folder of the raw data from which the records were made, to compare sizes with. None for the
-    `raw` of the dataset, if it has one.
+    """Folder of the raw data from which the records were made. The records are compared with its
+    size. None means the `raw` of the dataset, if it has one.
     """
     key: str | None = None
-    """The feature with the key of a record; None to make keys of file names and numbers."""
+    """The feature that holds the key of a record. None makes keys from file names and numbers."""
     labels: tuple[tuple[str, str], ...] = ()
     """For each feature, a file with class names, which overrides files beside the shards."""
     pixels: tuple[tuple[str, tuple[int, int, int]], ...] = ()
-    """Features with the pixels of an image, row by row, and its height, width and channels."""
+    """Features that hold the pixels of an image row by row, with its height, width and channels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +183,7 @@ class KnownSchema:
 
 def known_schema(registry: Registry, request: AdoptRequest, plan: AdoptPlan) -> KnownSchema | None:
     """The schema that the request names, or else the dataset's own, or else TFX's beside the files.
-    None if there is none: then one is drafted.
+    None means that a schema has to be drafted.
     """
     own = registry.dataset(request.name).schema_text()
     path = registry.dataset(request.name).schema_path
@@ -274,7 +274,7 @@ def _by_rules(files: Sequence[_File], rules: Sequence[tuple[str, str]]) -> dict[
 
 
 def _by_names(files: Sequence[_File], *, alone: bool) -> dict[str, str]:
-    """The split of each file, according to its name. `alone`: no other file has a split yet."""
+    """The split of each file, according to its name. `alone` if no other file has a split yet."""
     owner: dict[str, _File] = {}
     found: dict[str, str] = {}
     sets = {file.group for file in files}
@@ -349,8 +349,8 @@ def plan_adoption(registry: Registry, request: AdoptRequest) -> AdoptPlan:
         named, left_out = without_unfinished(named)
     for each in check_sets(Tally(), named)[:1]:
         raise UsageError(
-            f"{each.of - each.unnamed} of the {each.of} shards of `{each.subject}` are named, "
-            f"{each.unnamed} more are in the same folder"
+            f"only {each.of - each.unnamed} of the {each.of} shards of `{each.subject}` would be "
+            f"adopted, although the same folder has {each.unnamed} more"
         )
     beside = look_beside(named, request.pixels)
     files: list[PlannedFile] = []
@@ -373,7 +373,7 @@ def plan_adoption(registry: Registry, request: AdoptRequest) -> AdoptPlan:
 
 
 def _expect_places(request: AdoptRequest, folder: str, paths: list[str]) -> None:
-    """Refuse files outside the build's folder if ``in-place``, and files inside it otherwise."""
+    """``in-place`` refuses files outside the build's folder; other ways refuse files inside it."""
     for path in paths:
         inside = f"/{path}".startswith(f"{folder}/")
         if inside == (request.how == "in-place"):

@@ -199,7 +199,7 @@ class _Adoption:
 
     @property
     def in_place(self) -> bool:
-        """Whether the files stay where they are, which also keeps their keys and class names."""
+        """Whether the files stay where they are. Their keys and class names then stay as well."""
         return self.plan.how == "in-place"
 
     @property

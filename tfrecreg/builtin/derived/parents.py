@@ -35,7 +35,7 @@ class Ancestor:
 
     manifest: Manifest
     version: ParentVersion
-    """The version, as manifests of derived datasets name it."""
+    """The version in the form that manifests of derived datasets use."""
     raw: Readable
     """The storage of the registry."""
     folder: str
@@ -187,7 +187,7 @@ class DerivedOptions:
     inputs: tuple[str, ...]
     """The versions to take records from: `street@2.*,night@1.0.0`. A name alone means the build."""
     where: str | None = None
-    """An SQL condition that a record must meet, as after WHERE in `query`. It needs the extra
+    """An SQL condition that records must meet, written as after WHERE in `query`. Needs the extra
     `query`.
     """
     classes: tuple[str, ...] = ()
@@ -201,7 +201,7 @@ class DerivedOptions:
     """The share of records to take: `10%`, `0.1`, `1/10`. The hashes of their keys decide which."""
     limit: int | None = None
     """Maximum number of records per class and split. The hashes of their keys decide which are
-    taken. A record of several classes is taken if one of its classes still has fewer records.
+    taken. A record of several classes is taken unless all its classes have reached the maximum.
     """
     prefix: bool = False
     """Whether keys begin with the name of the parent dataset: `street/000123.jpg`."""
@@ -210,7 +210,7 @@ class DerivedOptions:
     Default: the splits of the parents.
     """
     split_of: str = DEFAULT_SPLIT
-    """With `split`: the split of the parents to divide. Their other splits are kept."""
+    """With `split`: which split of the parents is divided. Their other splits are kept."""
     group: str | None = None
     """With `split`: a regular expression to search in keys. Records are kept in the same split if
     its first group matches the same text: `(patient[0-9]+)_`.
@@ -255,7 +255,7 @@ def share_of(sample: str) -> Fraction:
 
 
 def renames(option: str, entries: tuple[str, ...], *, alone: bool) -> dict[str, str | None]:
-    """The new name for each old name in `classes` or `features`; None means leaving it out."""
+    """The new name for each old name in `classes` or `features`; None means that it is left out."""
     found: dict[str, str | None] = {}
     for entry in entries:
         old, equals, new = entry.partition("=")
@@ -303,8 +303,9 @@ def renamed_labels(
 ) -> dict[str, Sequence[str]]:
     """The label maps, by the new names of their features.
 
-    A map may belong to several features below its name (`…/keypoint` to `…/keypoint/x`), or to one
-    beside it (`…/id` to `…/label`). It is kept if these features keep their names.
+    If no feature has the name of a map, the map belongs to the features below it (`…/keypoint/x`
+    for `…/keypoint`), or to the feature beside it (`…/label` for `…/id`). Such a map is kept if one
+    of these features keeps its name.
     """
     found: dict[str, Sequence[str]] = {}
     for name, names in labels.items():

@@ -36,8 +36,8 @@ class ClassChange:
     text: str | None
     """The feature with the class names; None if it is unknown."""
     objects: str
-    """The prefix of all features of objects, such as ``image/object/``; empty if the classes are
-    those of whole records.
+    """The prefix of all features of objects, such as ``image/object/``; empty if the classes belong
+    to whole records.
     """
     numbers: Mapping[int, int | None]
     """The new number for each old number; None if the class is left out."""
@@ -177,7 +177,8 @@ def _others(
 
 def classes_in(example: Example, changes: Sequence[ClassChange]) -> set[tuple[str, int]] | None:
     """The classes of a record after the changes, as features and numbers. None if all classes of
-    the whole record are left out: then so is the record. If objects are left out, the record stays.
+    the whole record are left out, because the record is then left out. If only objects are left
+    out, the record stays.
     """
     found: set[tuple[str, int]] = set()
     for change in changes:
@@ -231,7 +232,8 @@ def _picked_objects(
 ) -> Iterator[tuple[str, Feature]]:
     """Yield the features below `prefix` with only the values of the kept objects.
 
-    All objects have the same number of values, except polygons, which have parts with points.
+    A feature has equally many values for each object. Only polygons differ: the parts of an object,
+    and the points of a part, vary in number.
     """
     polygon = f"{prefix}polygon/"
     parts, points = features.get(f"{polygon}parts"), features.get(f"{polygon}points")

@@ -39,7 +39,7 @@ class Taken:
 
 
 class RecordSelection:
-    """Chooses the records, and counts those that are left out with their classes."""
+    """Chooses the records, and counts the records whose classes are all left out."""
 
     def __init__(
         self, parents: Sequence[Ancestor], classes: Classes, options: DerivedOptions
@@ -90,10 +90,10 @@ class RecordSelection:
                 yield Taken(place, number, index, numbers)
 
     def _limited(self, found: Iterable[Taken], limit: int) -> Iterator[Taken]:
-        """Up to `limit` records per class and split: those with the lowest hashes of their keys.
+        """Up to `limit` records per class and split: the records whose keys have the lowest hashes.
 
-        A record of several classes is taken if any of them is not full yet. Records without a class
-        form a class together.
+        A record of several classes is taken unless all of them have reached `limit`. Records
+        without a class form a class together.
         """
         indexes: dict[tuple[int, int], Index] = {}
         splits: dict[str, list[tuple[int, int, int, int, frozenset[tuple[str, int]]]]] = {}

@@ -1,6 +1,6 @@
 """The source `tfrecreg` takes records from other datasets, and may change classes and features.
 
-The listing finds records through the indexes of the parents, and `example` reads each of them. A
+The listing finds records through the indexes of the parents, and `example` reads each record. A
 record has the same bytes as in its parent, unless its classes or features change.
 """
 
@@ -240,7 +240,7 @@ class DerivedSource(Source):
             yield from self._entries()
 
     def _with_classes(self, expression: str) -> ClassListing:
-        """The entries of the listing, each with the value of an SQL expression if it is an item."""
+        """The entries of the listing. Items come with the value of an SQL expression."""
         from tfrecreg.builtin.query.where import record_texts  # DuckDB, for strata alone
 
         texts = [record_texts(each.target(), expression) for each in self.plan.parents]

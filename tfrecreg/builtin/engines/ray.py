@@ -34,7 +34,7 @@ class RayOptions:
 class RayEngine(ExecutorEngine):
     """Runs tasks on the workers of Ray.
 
-    If the program has already started Ray, it is used and left running.
+    If the program has already started Ray, the engine uses it and leaves it running.
     """
 
     Options = RayOptions
@@ -68,7 +68,7 @@ class RayEngine(ExecutorEngine):
 
 
 class _RayExecutor(Executor):
-    """An executor for Ray, which returns futures but has no executor itself."""
+    """An executor that runs functions on Ray. Ray returns futures, but has no executor class."""
 
     def __init__(self, ray: Any, retries: int) -> None:
         self._ray, self._call = ray, ray.remote(max_retries=retries)(_call)

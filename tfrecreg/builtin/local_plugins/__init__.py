@@ -1,9 +1,10 @@
 """Finds what a registry's plugin files announce, and implements `tfrecreg plugins trust`.
 
-A file has either hooks, like the module of a distribution, or classes. Then each source and
-validator in it is announced under its attribute `name`, or else its class name. The files of a
-folder form a package below this module, whose name has the folder and the digest of its files. So a
-worker process that unpickles an object of a local plugin imports the same code, or fails.
+A file has either hooks, like the module of a distribution, or classes. In a file with classes, each
+source and validator is announced under its attribute `name`, or else its class name. The files of a
+folder form a package below this module. The package is named after the folder and the digest of its
+files, so a worker process that unpickles an object of a local plugin imports the same code, or
+fails.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from tfrecreg.core.values.errors import UntrustedPluginError, UsageError
 from tfrecreg.core.values.text import safe
 
 _TRUSTED = "trusted.json"
-"""File that lists the registries whose plugins may run here, below `XDG_STATE_HOME`."""
+"""File below `XDG_STATE_HOME` that lists the registries whose plugins may run here."""
 
 
 def local_plugins(

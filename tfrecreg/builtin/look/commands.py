@@ -64,8 +64,8 @@ def show_command(session: Session, reference: str, code: str | None, provenance:
     """Show a build or a release.
 
     REF is mnist for the build, or mnist@1.0.0, mnist@1.* or mnist@latest for a release. Prints its
-    splits, sizes, source, items, labels and digests. `--code` prints lines of Python to paste,
-    which read REF in a framework or log it. `--provenance` shows how REF was made.
+    splits, sizes, source, items, labels and digests. `--code` prints Python code that reads REF
+    in a framework or logs it. `--provenance` shows how REF was made.
     """
     from tfrecreg.core.registry.data import resolve
 
@@ -232,10 +232,10 @@ def digest_command(
 ) -> None:
     """Print the content digest of each split.
 
-    TARGET is a reference (mnist, mnist@1.0.0), or a path, URL, folder or glob of TFRecord files of
-    any tool, which need no registry. The digest depends only on the records and the names of their
-    splits, not on their order, the shards or compression. The manifest of a release has the same
-    digest. `tfrecreg check TARGET --same-as REF` names the records that differ.
+    TARGET is a reference (mnist, mnist@1.0.0). It can also be a path, URL, folder or glob of
+    TFRecord files, which any tool may have written. The digest depends only on the records and the
+    names of their splits, not on order, shards or compression. The manifest of a release has the
+    same digest. `tfrecreg check TARGET --same-as REF` names the records that differ.
     """
     from tfrecreg.builtin.look.digest import digest
 

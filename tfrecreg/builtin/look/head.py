@@ -324,7 +324,7 @@ class _Reader:
     def numbered(
         self, shard: Shard, numbers: Sequence[int], at: int | None
     ) -> Iterator[ShownRecord]:
-        """The records with these numbers, or all from `at` on; record `at` has to be sound."""
+        """The records with these numbers, or all from record `at` on. Record `at` must be sound."""
         if not numbers and at is None:
             return
         index = index_of(shard)
@@ -396,7 +396,7 @@ _PART = 80
 def save_images(
     records: Iterable[ShownRecord], folder: str | os.PathLike[str]
 ) -> Iterator[ShownRecord]:
-    """Write the images of each record into `folder`, and pass the record on.
+    """Write the images of each record into `folder`, and yield the record.
 
     The bytes are written unchanged, as ``<shard>-<record>-<feature>.<suffix>``. The suffix follows
     from the format of the bytes. In the names of shard and feature, all characters other than
@@ -419,7 +419,7 @@ def save_images(
             used.add(name.lower())
             path = f"{storage.root}/{name}"
             if not storage.put_if_absent(name, image.data):
-                raise UsageError(f"`{path}` exists already, and nothing is overwritten")
+                raise UsageError(f"`{path}` was not written, because this file exists already")
             saved.append(path)
         yield replace(record, saved=tuple(saved))
 

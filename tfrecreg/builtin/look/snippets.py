@@ -22,7 +22,7 @@ from tfrecreg.core.values.errors import TfrecregError, UsageError
 from tfrecreg.core.values.text import did_you_mean, listed, safe
 
 _SIZE = (224, 224, 3)
-"""Assumed height, width and channels of images, if no image of the version is here."""
+"""Assumed height, width and channels if this machine has no image of the version."""
 
 
 _TEMPLATES = {

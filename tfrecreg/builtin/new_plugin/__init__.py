@@ -45,7 +45,7 @@ class NewKind:
     use: str
     """The line of the README that uses the plugin."""
     base: str = ""
-    """The base class, which only the template that most kinds share needs."""
+    """The base class for the shared template; empty for kinds with a template of their own."""
 
     @property
     def module(self) -> str:

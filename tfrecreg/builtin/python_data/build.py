@@ -43,7 +43,7 @@ def build(
     """Make `data/<name>` from raw data that a source reads, or from data of this program.
 
     The old build stays unchanged until the new one has been read back and passed the checks. Then
-    the new folder replaces the old one. The next run resumes a killed one.
+    the new folder replaces the old one. If a build is killed, the next run resumes it.
     """
     if data is None:
         for name, value in (("key", key), ("labels", labels)):

@@ -75,7 +75,7 @@ class SurveyedPart:
 
 @dataclass
 class SurveyedSplit(SurveyedPart):
-    """Keys, sizes and digests of all elements of a split. An element takes 24 bytes and its key."""
+    """Keys, sizes and digests of all elements of a split. Each takes 24 bytes plus its key."""
 
     split: str = ""
     is_slow: bool = False

@@ -91,9 +91,9 @@ class RemakeTask:
     """The pickled source; None if the raw data are not available."""
     compression: Compression
     folder: Readable
-    """Rooted at the folder of the damaged shard, if it exists."""
+    """The folder of the damaged shard, if it exists, is the root."""
     stage: Storage
-    """Rooted at the unfinished folder."""
+    """The unfinished folder is the root."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

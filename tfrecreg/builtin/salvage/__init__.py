@@ -1,4 +1,4 @@
-"""Salvages damaged shards: writes clean shards, the bytes cut out of them, and a report.
+"""Salvages damaged shards: writes clean shards, the bytes that were cut out, and a report.
 
 :func:`tfrecreg.core.registry.manifest.read_mark` reads the mark that a salvage leaves in its
 folder.
@@ -119,8 +119,8 @@ def _details(shard: ShardResult) -> Iterator[Line]:
     elif shard.lost and shard.lost_keys is None:
         yield line(("    lost keys: ", "bold"), "unknown without an index")
     if shard.unproven:
-        kept = f"{count(shard.unproven, 'record')} from damaged gzip verified only by checksums, "
-        yield line(("    note: ", "bold"), f"{kept}not by an index")
+        kept = f"only checksums, not an index, verify {count(shard.unproven, 'record')} "
+        yield line(("    note: ", "bold"), f"{kept}from damaged gzip")
     if shard.doubts is not None:
         where = f"{count(shard.doubtful, 'record')} moved to {safe(shard.doubts.path)}"
         yield line(("    doubtful: ", "bold"), f"{where}: they may not belong to the shard")

@@ -6,9 +6,9 @@ A search after damage may find records inside the payload of a lost record. Such
 the checksum of the lost record. So the found records belong to the shard itself if they lead to the
 end of the stream, or to a damaged record whose place is certain.
 
-The module searches payloads for records, in a plain shard even lost payloads. If it finds any, it
-trusts the header of a damaged record less. The first records of the shard may then lie inside a
-lost record, if none of them contains records and they do not lead to a record.
+The module searches payloads for records. In a plain shard, it also searches lost payloads. If it
+finds records, it trusts the header of a damaged record less. The first records of the shard may
+then lie inside a lost record, unless one of them contains records, or a record follows the last.
 """
 
 from __future__ import annotations
@@ -92,8 +92,8 @@ class StoredFile:
     """A file with size and digest."""
 
     path: str
-    """Path: of the original, as the user would write it; of other files, relative to the new
-    folder.
+    """Path of the file: for the original, as the user would write it; for all other files, relative
+    to the new folder.
     """
     bytes: int
     blake3: str
@@ -121,7 +121,7 @@ class ShardResult(ShortRepr):
     exact: bool = True
     """Whether `lost` is exact; if not, more records may be lost."""
     unproven: int = 0
-    """Number of kept records from damaged gzip that no index verifies."""
+    """Number of kept records that come from damaged gzip and that no index verifies."""
     doubtful: int = 0
     """Records with valid checksums that are not in the clean shard but in a file of their own: they
     may come from the payload of a lost record, or damaged gzip may have repeated them."""

@@ -51,13 +51,13 @@ class Original:
 
     @property
     def passed(self) -> int:
-        """Up to this byte of the stream, the quarantine has damaged members as stored in the file.
-        It may lie beyond the requested cut, because damaged members are cut out whole.
+        """The quarantine has damaged members as stored in the file, up to this byte of the stream.
+        The byte may lie beyond the requested cut, because damaged members are cut out whole.
         """
         return self._stream.base if isinstance(self._stream, GzipStream) else 0
 
     def stream(self, start: int, stop: int) -> Iterator[bytes]:
-        """The readable part of these bytes of the decompressed stream; calls must ascend."""
+        """The readable part of these bytes of the stream. Later calls must ask for later bytes."""
         while start < stop:
             piece = self._stream.window(start, min(_PIECE, stop - start))
             if piece:
@@ -75,7 +75,7 @@ class Original:
             start += len(piece)
 
     def holds(self, start: int, length: int) -> bool:
-        """Whether the data checksum holds for a record of this length at `start`."""
+        """Whether the data checksum holds for a record of this length that begins at `start`."""
         return start >= self.passed and data_holds(self._stream.fork(), start, length)
 
     def payload(self, start: int, length: int) -> bytes:
@@ -90,7 +90,7 @@ class Original:
         return stop if damage is None else max(stop, damage.stream)
 
     def sound(self, start: int, stop: int) -> Iterator[tuple[int, bytes]]:
-        """Offset and frame of each sound record from `start` on, up to `stop` or gzip damage.
+        """Offset and frame of each sound record between `start` and `stop`, or before gzip damage.
 
         Records too large for memory are left out.
         """
@@ -250,12 +250,12 @@ _READS = 3
 
 
 class UnreadableShardError(StorageError):
-    """The store did not deliver the shard. An error of the copy has another class."""
+    """The store did not deliver the shard. Errors in writing the copy have another class."""
 
 
 @contextmanager
 def read_locally(shard: Shard, stage: Storage) -> Iterator[Shard]:
-    """The local shard, or the copy of a remote shard in `stage`, which is removed at the end.
+    """The local shard, or a copy of the remote shard in `stage`. The copy is removed at the end.
 
     Each copy is in a folder of its own, because an engine may run a task twice at the same time.
 

@@ -106,7 +106,7 @@ class _Survey(NamedTuple):
     intact: bool = False
     """Whether the shard is undamaged gzip, which is copied unchanged."""
     trusted: bool = False
-    """Whether the shard is damaged, and only records of the index belong to it."""
+    """Whether the index is trusted, so that only its records belong to the damaged shard."""
     doubts: Sequence[tuple[int, int]] = ()
     """Stretches of the stream whose records may come from the payload of a lost record."""
     refusal: str = ""

@@ -27,7 +27,7 @@ from tfrecreg.core.records.reader import HOLD_LIMIT, Event
 from tfrecreg.core.values.errors import StorageError
 
 _NO_DAMAGE = frozenset({"CRC006", "CRC009"})
-"""Codes of files with valid bytes that other readers misread. The clean shard is recompressed."""
+"""Codes of valid files that other readers misread. The clean shard is recompressed."""
 _HEADER_CODES = frozenset({"CRC001", "CRC005"})
 """Damage that may concern only a header."""
 
@@ -110,7 +110,7 @@ class ShardSalvage:
         self._last = fault
 
     def _keep(self, batch: RecordBatch) -> None:
-        """Keep the records of a batch, whose checksums match, but set doubtful records apart."""
+        """Keep the records of a batch, but set doubtful records apart. All checksums match."""
         start, stop = batch.offsets[0], _end(batch)
         gzip = self._clean is not None and self._original.compression == "gzip"
         unsound = gzip and self._original.unsound(start, stop)
@@ -228,7 +228,7 @@ class ShardSalvage:
         """Cut out the bytes before `to`, where a sound record starts or the stream ends.
 
         The first fault is the reason; a later fault concerns only the bytes after it. If no fault
-        was reported, the last gzip damage extends to here, which the scanner reports only once.
+        was reported, the last gzip damage is the reason, because the scanner reports it only once.
         """
         start, self._at = self._at, to
         self._catch_up(start)
@@ -289,8 +289,8 @@ class ShardSalvage:
         self.cuts.add(fault.code, "header", where, fault.record, 0, True, fault.detail, pieces)
 
     def _cut_run(self, run: Sequence[_Stretch]) -> None:
-        """Cut out consecutive stretches, but not the valid records in them: keep those that are in
-        a trusted index, and set the others apart.
+        """Cut out consecutive stretches, but not the valid records in them: keep the records that
+        a trusted index has, and set the others apart.
         """
         left = deque(run)
         for at, frame in self._sound_in(run):

@@ -52,7 +52,7 @@ class Proposal(ShortRepr):
 
     @property
     def diff(self) -> str:
-        """The change as a unified diff; empty without one."""
+        """The change as a unified diff; empty if nothing changes."""
         before, after = (text.splitlines(keepends=True) for text in (self.before, self.after))
         lines = unified_diff(before, after, f"a/{self.schema}", f"b/{self.schema}")
         return "".join(

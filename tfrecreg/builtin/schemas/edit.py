@@ -37,12 +37,12 @@ from tfrecreg.core.values.text import listed
 _SHOWN = 5
 """Maximum number of strings that a phrase lists."""
 _MAX_STRINGS = 100
-"""Maximum number of strings outside a domain to keep, because nobody reviews a longer list."""
+"""Maximum number of kept strings outside a domain. Nobody would review a longer list."""
 _LIMIT = WordLimit(_MAX_STRINGS, 256)
 _BY_HAND = "no change is proposed: correct the data, or edit the schema"
 """Why no schema change is proposed, if no other reason applies."""
 _MAX_UNDECLARED = 100
-"""Maximum number of undeclared features to keep, because their names come from the data."""
+"""Maximum number of kept undeclared features. There may be many: data give their names."""
 
 
 @dataclass(slots=True)
