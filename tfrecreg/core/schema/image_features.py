@@ -21,7 +21,7 @@ ENCODED = "image/encoded"
 _HEAD = 64
 """Number of bytes that are read to detect an image's format; a shorter value is not an image."""
 _TRIES = 16
-"""Number of records of a shard that are searched for image features if none is known."""
+"""If no image feature is known, so many records of a shard are searched for one."""
 
 
 def schema_images(target: Target) -> tuple[str, ...]:
@@ -36,9 +36,9 @@ def schema_images(target: Target) -> tuple[str, ...]:
 class ImageFeatures:
     """The features of one shard that hold encoded images.
 
-    If a record has :data:`ENCODED`, this is the only one, unless the schema names only other
-    features. Otherwise they are the features that the schema names. If it names none, they are the
-    features whose values begin like images in the first records.
+    A record with the feature :data:`ENCODED` has no other image features, unless the schema names
+    only others. In other records, the features that the schema names hold images. If it names none,
+    features hold images if their values begin like images in the first records.
     """
 
     def __init__(self, named: tuple[str, ...] = ()) -> None:

@@ -31,7 +31,8 @@ NOT_AN_EXAMPLE = "the payload should be a tf.train.Example"
 """The message of `SCH001`."""
 
 TOO_LARGE = "too_large"
-"""Stands for the unknown kind of records that are too large for memory."""
+"""Takes the place of a kind for records that are too large for memory, so that their kind is
+unknown."""
 
 _SHOWN = 8
 """Number of bytes of a payload that a finding shows."""
@@ -42,7 +43,8 @@ class PayloadCounts:
     """Counts of the payloads of a shard. Plain data, small."""
 
     kinds: dict[str, int] = field(default_factory=dict)
-    """Number of payloads by value of a :class:`PayloadKind`, or :data:`TOO_LARGE`."""
+    """Number of payloads of each kind. A key is the value of a :class:`PayloadKind`, or
+    :data:`TOO_LARGE`."""
     others: list[Location] = field(default_factory=list)
     """The first records that are not Examples."""
 

@@ -14,7 +14,7 @@ from tfrecreg.core.values.text import safe
 from tfrecreg.core.values.typed_values import parse_size
 
 FRAMING = 16
-"""Number of bytes that a record takes besides its payload."""
+"""Number of bytes that a record takes in addition to its payload."""
 SHARDS_PER_HOST = 10
 """TensorFlow advises at least this many shards for each host that reads them."""
 MIN_HOST_SHARD = 10_000_000
@@ -100,11 +100,12 @@ class ShardName:
     split: str | None
     """The split in its normal spelling; None if the name has no split."""
     number: int
-    """Number of the shard in its set, from 0. In a wrong name the number may be `of` or higher."""
+    """Number of the shard in its set, from 0. If the name is wrong, the number may be as high as
+    the number of shards, or higher."""
     of: int | None
     """Number of shards of the set; None if the name does not declare it."""
     records: int | None
-    """Number of records of the shard, which names such as ``train00-2071.tfrec`` declare; else
+    """Number of records of the shard, if the name declares it, as in ``train00-2071.tfrec``; else
     None.
     """
     stem: str
