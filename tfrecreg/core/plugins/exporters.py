@@ -292,7 +292,7 @@ class Exporter(ExtensionPoint, ABC):
     """Whether the export has a file per shard. If it has none, this machine needs no shards."""
     keeps_files: ClassVar[bool] = False
     """Whether the export has exactly the files of the build or release. If so, the core copies them
-    to a folder or a URL, and writes the manifest last."""
+    to a folder or a URL, the manifest last."""
     takes_some_records: ClassVar[bool] = False
     """Whether it can export only the records that a condition chooses."""
 

@@ -31,8 +31,7 @@ class PluginRecord(Generic[T_co]):
     codes: Sequence[Code] = ()
     """The plugin's own codes, which ``explain``, SARIF and pages describe."""
     load: Callable[[], T_co]
-    """Imports and returns the class. Called when a command uses the plugin, but never when plugins
-    are listed."""
+    """Imports and returns the class. It is called only to use the plugin, not to list it."""
     extra: str | None = None
     """The extra of its distribution that `load` needs; None if it needs no extra."""
 
@@ -56,8 +55,7 @@ class PluginRecord(Generic[T_co]):
 
 @dataclass(frozen=True, slots=True)
 class SourceRecord(PluginRecord["type[Source]"]):
-    """How a plugin announces a source (a value of ``--source``). Its class inherits from
-    `Source`."""
+    """How a plugin announces a source (a value of ``--source``), whose class extends `Source`."""
 
     name: str
     summary: str
@@ -108,8 +106,7 @@ class ValidatorRecord(PluginRecord["type[Validator]"]):
     reads_back: bool = False
     """Whether a new build must pass it before it replaces the old build."""
     needs_schema: bool = False
-    """Whether it compares records with the schema. If so, it cannot check a build without a
-    schema."""
+    """Whether it compares records with the schema. If so, it needs builds with a schema."""
 
     kind = "validator"
     plural = "validators"

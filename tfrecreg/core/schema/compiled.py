@@ -193,8 +193,7 @@ def tf_source(schema: Schema) -> str:
 
 
 def schema_json(schema: Schema) -> dict[str, Any]:
-    """The schema as a value for a JSON document. It has the features by name, in the schema's
-    order.
+    """The schema for a JSON document. It has the features by name, in the schema's order.
 
     Fields that are not set have no entry. The `kind` of a domain is ``int``, ``float``, ``string``,
     ``bool``, ``image``, ``struct``, or another domain's name (``url``, ``time`` …). Bounds that

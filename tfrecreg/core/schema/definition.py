@@ -261,8 +261,7 @@ class SchemaFeature(_Countable):
 
     @property
     def tensor_shape(self) -> tuple[int | None, ...] | None:
-        """The shape. Without a given shape, a fixed, positive number of values is the only
-        dimension."""
+        """The shape. If it is not given, a fixed, positive number of values is the dimension."""
         if self.shape is None and self.min_values and self.min_values == self.max_values:
             return (self.min_values,)
         return self.shape
@@ -283,8 +282,7 @@ class SchemaFeature(_Countable):
 
     @property
     def domain_mass(self) -> float:
-        """Fraction of values that must be in the domain. It is 1 unless they are strings, as in
-        TFDV."""
+        """Fraction of values that must be in the domain: 1 unless they are strings, as in TFDV."""
         if self.min_domain_mass is None or not isinstance(self.domain, StringDomain):
             return 1.0
         return self.min_domain_mass
@@ -382,8 +380,7 @@ class Schema:
         return {each.name: each.pixels for each in self.features if each.pixels is not None}
 
     def byte_pixels(self) -> dict[str, tuple[int, int, int]]:
-        """Like :meth:`pixels`, but only for features of BYTES, because bytes do not tell an image's
-        shape."""
+        """Like :meth:`pixels`, but only for BYTES, because bytes do not show the image's shape."""
         kinds = {each.name: each.kind for each in self.features}
         return {name: size for name, size in self.pixels().items() if kinds[name] == "BYTES"}
 

@@ -21,7 +21,7 @@ ENCODED = "image/encoded"
 _HEAD = 64
 """Number of bytes that are read to detect an image's format; a shorter value is not an image."""
 _TRIES = 16
-"""If no image feature is known, so many records of a shard are searched for one."""
+"""Number of records of a shard that are searched for image features if none is known."""
 
 
 def schema_images(target: Target) -> tuple[str, ...]:

@@ -154,8 +154,7 @@ class SeenFeature:
         return sum(summary.examples for summary in self.kinds.values())
 
     def most_frequent(self) -> Kind | None:
-        """The most frequent kind. If several are equally frequent, it is the one with the lowest
-        number."""
+        """The most frequent kind. Of equally frequent kinds, the one with the lowest number."""
         return min(self.kinds, key=lambda kind: (-self.kinds[kind].examples, kind), default=None)
 
 

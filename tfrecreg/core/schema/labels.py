@@ -71,8 +71,7 @@ class Labels(NamedTuple):
 
     label: str
     text: str | None
-    """None if no feature is known to hold names. A feature `text` beside `label` may hold
-    anything."""
+    """None if no such feature is known. One called `text` beside `label` may hold anything."""
 
 
 def labels_of(options: AnnotationsOptions, mapped: Iterable[str]) -> tuple[Labels, ...]:
@@ -106,8 +105,7 @@ _MOST_NAME_BYTES = 256
 
 @dataclass(slots=True)
 class ClassCounts:
-    """Number of objects or records of each class, for up to 100,000 classes. Counts can be
-    merged."""
+    """Number of objects or records per class, for up to 100,000 classes. Counts can be merged."""
 
     counts: dict[int, int] = field(default_factory=dict)
     full: bool = False
@@ -151,8 +149,7 @@ class ClassNames:
     limited."""
 
     names: dict[int, list[bytes]] = field(default_factory=dict)
-    """The first three names of each number, sorted by bytes. The order of reading does not
-    matter."""
+    """The three names of each number that sort first by bytes, in whatever order they are read."""
     full: bool = False
     """Whether the names are incomplete because the records name more classes."""
 

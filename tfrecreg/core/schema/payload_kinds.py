@@ -31,8 +31,7 @@ NOT_AN_EXAMPLE = "the payload should be a tf.train.Example"
 """The message of `SCH001`."""
 
 TOO_LARGE = "too_large"
-"""Takes the place of a kind for records that are too large for memory, so that their kind is
-unknown."""
+"""Replaces the kind of records that are too large for memory, whose kind is unknown."""
 
 _SHOWN = 8
 """Number of bytes of a payload that a finding shows."""
@@ -43,8 +42,7 @@ class PayloadCounts:
     """Counts of the payloads of a shard. Plain data, small."""
 
     kinds: dict[str, int] = field(default_factory=dict)
-    """Number of payloads of each kind. A key is the value of a :class:`PayloadKind`, or
-    :data:`TOO_LARGE`."""
+    """Number of payloads of each :class:`PayloadKind` (its value), and of :data:`TOO_LARGE`."""
     others: list[Location] = field(default_factory=list)
     """The first records that are not Examples."""
 

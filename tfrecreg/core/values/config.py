@@ -189,11 +189,9 @@ def judge(
 
 
 def concerns(waiver: Waiver, dataset: str) -> bool:
-    """Whether a waiver may cover findings of `dataset`. False only if it certainly covers no
-    finding.
-
-    A fingerprint is ``CODE:dataset:…``. If its first two parts have no wildcard, the second part is
-    the dataset.
+    """Whether a waiver may cover findings of `dataset`. False only if it certainly covers none of
+    them. A fingerprint is ``CODE:dataset:…``. If its first two parts have no wildcard, the second
+    part is the dataset.
     """
     code, _, rest = waiver.fingerprint.partition(":")
     named = rest.partition(":")[0]
@@ -344,8 +342,7 @@ class Config:
     policy: PolicyConfig = field(default_factory=PolicyConfig)
     plugins: PluginsConfig = field(default_factory=PluginsConfig)
     broken: dict[str, DatasetConfigError] = field(default_factory=dict)
-    """If the file of a dataset cannot be read, its error, by dataset. `datasets` lacks these
-    datasets."""
+    """The error of each dataset whose file cannot be read, by its name. `datasets` lacks these."""
     home: str = ""
     """The registry's folder, where local plugins are looked up; empty outside a registry."""
 
@@ -411,8 +408,7 @@ def _gate(table: dict[str, Any], path: KeyPath) -> GateConfig:
 
 
 def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
-    """A table with the values of both. Tables in both are merged in the same way. Of other values
-    with the same key, the one in `above` is kept."""
+    """Merge two tables, and the tables in them. If other values have the same key, `above` wins."""
     joined = dict(below)
     for key, value in above.items():
         under = joined.get(key)
