@@ -213,7 +213,7 @@ class Conversion(NamedTuple):
     format: str
     """``jpeg``, ``png``, or ``ppm`` for plain pixels."""
     quality: int
-    """Quality of a JPEG, 1 to 100. 0 is the quality of the original, or for other formats."""
+    """Quality of a JPEG, 1 to 100; 0 keeps the original quality. Other formats have 0."""
     upright: bool = True
     """Whether to rotate the image according to its EXIF orientation."""
 

@@ -420,7 +420,7 @@ def _points(example: Example, objects: int) -> list[Outline]:
 
 
 def _polygons(example: Example) -> list[tuple[Outline, ...]]:
-    """The outlines of each object. Without their numbers per object, the first object has all."""
+    """The outlines of each object. If the record lacks their numbers, the first object has all."""
     x, y = (_floats(example, name) for name in POLYGON[:2])
     counts = _integers(example, POLYGON[2])
     if x is None or y is None or not counts:

@@ -143,7 +143,7 @@ _BMP_DEPTHS = (8, 24, 32)
 
 
 def why_undecodable(data: bytes, header: ImageHeader) -> str | None:
-    """Why `tf.io.decode_image` refuses a sound image or decodes it wrongly; None if neither."""
+    """Why `tf.io.decode_image` refuses a sound image or decodes it wrongly; else None."""
     if header.format == "webp":
         return "a WebP"
     if header.format == "bmp":

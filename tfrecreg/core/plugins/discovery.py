@@ -58,7 +58,7 @@ class Announced(Generic[R_co]):
 
     @property
     def qualified(self) -> str:
-        """``distribution:name``. It can replace the name everywhere."""
+        """``distribution:name``, which can be used wherever the name alone can."""
         return f"{self.distribution}:{self.name}"
 
     @property

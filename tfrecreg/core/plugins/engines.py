@@ -31,7 +31,8 @@ def engine(name: str = _LOCAL, *, jobs: int | None = None, **options: object) ->
         name: `local`, `dask`, `beam`, `ray`, ``futures:MODULE:CALLABLE`` for an executor of
             :mod:`concurrent.futures`, or an engine of another plugin.
         jobs: number of workers. The default is one per usable processor, or all workers of a
-        cluster. options: the engine's own options, the same as for ``--engine-option``:
+            cluster.
+        options: the engine's own options, the same as for ``--engine-option``:
             https://github.com/tfrecreg/tfrecreg/tree/main/docs/engines.md
 
     Raises:

@@ -156,8 +156,8 @@ def failure(plugin_id: PluginId, what: str, error: BaseException) -> TfrecregErr
 
 
 def is_told(error: BaseException, passed: tuple[type[TfrecregError], ...] = _PASSED) -> bool:
-    """Whether a plugin's error is shown unchanged. This never holds for error classes of the
-    plugin, because they could have any exit code."""
+    """Whether a plugin's error is shown unchanged. Errors of the plugin's own classes never are,
+    because they could have any exit code."""
     return isinstance(error, passed) and type(error).__module__ == TfrecregError.__module__
 
 

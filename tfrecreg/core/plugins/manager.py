@@ -315,7 +315,7 @@ def plugins_but(off: Sequence[str], found: Plugins | None = None) -> Plugins:
 
 
 def plugins_with(name: str, home: Storage | None) -> Plugins:
-    """The plugins that may have the name `name`: the registry's if it is a local plugin, else the
+    """The plugins among which to look for `name`: the registry's if it is a local plugin, else the
     plugins of this process."""
     if home is None or not is_local(name):
         return plugins()

@@ -112,8 +112,8 @@ class RawPreview:
         return f"{bound}{number:,} {what}{'' if number == 1 else 's'}"
 
     def aside(self, used: Iterable[str]) -> list[str]:
-        """The names directly in the folder, without hidden names and those that paths in `used`
-        begin with."""
+        """The names directly in the folder, except hidden names and the first parts of paths in
+        `used`."""
         tops = {path.partition("/")[0] for path in used}
         return [each.path for each in self.entries() if _shown(each) and each.path not in tops]
 
@@ -241,8 +241,7 @@ def build_hint(place: str, known: Plugins) -> str:
 
 
 def raw_folder(place: str, record: SourceRecord) -> str:
-    """The folder with a source's raw data: `place`, or a folder above or below it; empty if
-    none."""
+    """The folder with a source's raw data: `place`, or one above or below it; empty if none."""
     return next((folder for folder, _ in _matching(place, record)), "")
 
 

@@ -1,8 +1,8 @@
 """A compiled schema: the declarations of a schema that apply in one environment.
 
 A compiled schema is picklable and independent of protobuf, so it can be sent to workers. It has the
-rules for single records, and those rules for splits that need only counts. It has no rules that
-need statistics (drift, skew, comparators, the vocabulary of a language), because TFDV checks these.
+rules for single records, and the rules for splits that need only counts. It has no rules that need
+statistics (drift, skew, comparators, the vocabulary of a language), because TFDV checks these.
 
 The module also renders a schema as JSON and as a specification for `tf.io.parse_example`. The
 specification treats each feature in one of these ways:

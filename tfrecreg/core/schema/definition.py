@@ -1,8 +1,8 @@
 """The parts of a schema as frozen values: picklable, comparable, without protobuf.
 
-They follow the messages of ``tensorflow_metadata/proto/v0/schema.proto``. They have no fields for
-what is not used here (annotation metadata, comparators, tensor representations).
-:attr:`Schema.text` still has it.
+They follow the messages of ``tensorflow_metadata/proto/v0/schema.proto``. Fields of messages that
+are not used here (annotation metadata, comparators, tensor representations) are left out, but
+:attr:`Schema.text` keeps them.
 
 Where the meaning of a schema is unclear, these rules apply:
 
@@ -261,7 +261,7 @@ class SchemaFeature(_Countable):
 
     @property
     def tensor_shape(self) -> tuple[int | None, ...] | None:
-        """The shape. If it is not given, a fixed, positive number of values is the dimension."""
+        """The shape. Its default is one dimension if the number of values is fixed and positive."""
         if self.shape is None and self.min_values and self.min_values == self.max_values:
             return (self.min_values,)
         return self.shape

@@ -37,8 +37,9 @@ class ImageFeatures:
     """The features of one shard that hold encoded images.
 
     A record with the feature :data:`ENCODED` has no other image features, unless the schema names
-    only others. In other records, the features that the schema names hold images. If it names none,
-    features hold images if their values begin like images in the first records.
+    other features but not this one. In other records, the features that the schema names hold
+    images. If it names none, features hold images if their values begin like images in the first
+    records.
     """
 
     def __init__(self, named: tuple[str, ...] = ()) -> None:

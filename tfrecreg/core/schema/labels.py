@@ -149,7 +149,7 @@ class ClassNames:
     limited."""
 
     names: dict[int, list[bytes]] = field(default_factory=dict)
-    """The three names of each number that sort first by bytes, in whatever order they are read."""
+    """For each number, the three names that come first in the order of bytes, not of reading."""
     full: bool = False
     """Whether the names are incomplete because the records name more classes."""
 

@@ -408,7 +408,7 @@ def _gate(table: dict[str, Any], path: KeyPath) -> GateConfig:
 
 
 def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
-    """Merge two tables, and the tables in them. If other values have the same key, `above` wins."""
+    """Merge two tables, and tables inside them. If both have a value, the one in `above` counts."""
     joined = dict(below)
     for key, value in above.items():
         under = joined.get(key)

@@ -71,8 +71,8 @@ class Code:
     """
 
     def count_text(self, number: int) -> str:
-        """The number with its text, such as ``80 items are incomplete``, or else with ``×`` and the
-        summary.
+        """The number and its text: ``80 items are incomplete``. If `counted` is not set, the text
+        is ``×`` and the summary.
         """
         if self.counted is None:
             return f"{number:,} × {self.summary}"
