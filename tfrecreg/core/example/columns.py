@@ -198,7 +198,8 @@ class _Reader:
         return same
 
     def sizes(self, position: _Ints) -> tuple[_Ints, _Ints]:
-        """The length at each offset, negative if it is invalid, and where it ends."""
+        """The length at each offset, and the offset where it ends. An invalid length is
+        negative."""
         byte = self.byte(position)
         size = byte.astype(np.int64)
         more = byte > 127

@@ -366,7 +366,7 @@ def _number(value: float) -> str:
 
 
 def _name(each: DrawnObject) -> Markup:
-    """The name in a box's upper left corner, or upper right near the image's right edge."""
+    """The name, in a box's upper left corner, or in its right one if the image's edge is near."""
     assert each.box is not None
     at_right = each.box.left > 0.6
     across = each.box.left + each.box.width if at_right else each.box.left

@@ -17,7 +17,7 @@ from reprlib import Repr
 from typing import Any
 
 DOCS = "https://github.com/tfrecreg/tfrecreg/tree/main/docs"
-"""The address of the documentation, as in pyproject.toml, because a wheel has no folder `docs`."""
+"""The address of the documentation, also in pyproject.toml. A wheel has no folder `docs`."""
 _HARMLESS = re.compile(r"[A-Za-z0-9 _.,/@%+=()-]*")
 """Matches texts that have no characters to escape, which are nearly all texts."""
 _KEEP = frozenset({"Ll", "Lu", "Lt", "Lm", "Lo", "Mn", "Mc", "Me"})
