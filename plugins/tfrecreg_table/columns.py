@@ -1,7 +1,8 @@
-"""The columns of tables: types from their values, the resulting features, and their schema.
+"""The columns of tables: their types, which follow from their values, their features and schema.
 
-Values are texts (CSV), or the types of JSON and Parquet: integers, floats, booleans, texts, bytes,
-lists of these. docs/sources/tables.md says how a column gets its type if no option states one.
+Values from a CSV are texts. From JSON and Parquet, they are integers, floats, booleans, texts,
+bytes, or lists of these. docs/sources/tables.md says how a column gets its type if no option states
+one.
 """
 
 from __future__ import annotations
@@ -46,8 +47,7 @@ _MISSING = frozenset(
         *("1.#ind", "1.#qnan", "<na>", "n/a", "na", "nil", "null", "nan", "none"),
     }
 )
-"""Cells of a column of numbers that mean a missing value to pandas, databases or statistics
-programs, in lower case."""
+"""What pandas, databases and statistics programs write for a missing number, in lower case."""
 _REMEMBERED = 1024
 """The features of this many texts are kept for each column, because most columns repeat texts."""
 
@@ -139,7 +139,7 @@ def _bytes_of(value: Any) -> bytes:
 
 
 def _is_missing(kind: str, text: str) -> bool:
-    """Whether a cell of a column of numbers means a missing value. For floats, `nan` does not."""
+    """Whether a cell of a column of numbers means a missing value. For floats, `nan` is a value."""
     return text.strip().lower() in _MISSING and (kind == "int64" or text.lower() != "nan")
 
 
@@ -155,7 +155,7 @@ _MAKERS: dict[str, tuple[Callable[[Any], Feature], Callable[[Any], Any]]] = {
 def feature_maker(kind: str, classes: Sequence[str] = ()) -> FeatureMaker:
     """The function that makes a feature from a value, from a list of values, or from no value.
 
-    With classes, values are names, and the feature has their numbers.
+    If `classes` are given, values are names of classes, and the feature has their numbers.
     """
     make, as_kind = _MAKERS[kind]
     numbers = {name: number for number, name in enumerate(classes)}
@@ -233,7 +233,7 @@ def class_names(names: set[str]) -> list[str]:
 
 
 class Survey:
-    """The common properties of all values of a column, which decide its type."""
+    """What the values of a column have in common. This decides the column's type."""
 
     def __init__(self, name: str, mapped: Sequence[Mapped], *, texts: bool, rounds: bool) -> None:
         self.name, self.mapped = name, mapped

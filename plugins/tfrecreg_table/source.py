@@ -67,7 +67,7 @@ from tfrecreg_table.tables import (
 )
 
 _STATE = Struct("<HQIQ")
-"""The state of an item: the number of its table; first byte, length and line of its row."""
+"""The state of an item: the number of its table, and the first byte, length and line of its row."""
 _MAX_SPLITS = 100
 _TYPED = (*JSON_SUFFIXES, "parquet")
 """Suffixes of tables with typed values."""
@@ -318,13 +318,14 @@ class _Listing:
         return "class/label" if name == "label" else name
 
     def _kind(self, mapped: Mapped, name: str) -> str:
-        """The type that the options state. If it is `file`, the kind of the column's first file."""
+        """The type that the options state. For `file`, it is the kind of the column's first
+        file."""
         first = str(self._surveys[name].first)
         return media_kind(first) if mapped.kind == "file" else mapped.kind
 
 
 def _name_in(column: str, value: Any, code: str) -> str:
-    """The file or the key that a value names."""
+    """The file that a value names, or its key."""
     if value is None or isinstance(value, (bytes, list)):
         raise RowError(f"the column {ticked(column)} names nothing: {ticked(value)}", code)
     return text_of(value)

@@ -49,7 +49,7 @@ _LONGEST_CELL = 1 << 24
 
 
 class Mapped(NamedTuple):
-    """An entry of the option `columns`. The column's values decide about fields that are empty."""
+    """An entry of the option `columns`. If a field is empty, the column's values decide it."""
 
     name: str
     """``*`` for all columns that are not named."""

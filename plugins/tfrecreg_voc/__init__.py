@@ -2,9 +2,9 @@
 
 The page `docs/sources/boxes.md` says what is read.
 
-- `dataset`: options; the content of an XML; the entries of each split
-- `source`: :class:`~tfrecreg_voc.source.VocSource`: items and the features of objects.
-  :class:`tfrecreg.api.ObjectSource` makes examples from these.
+- `dataset`: the options, the content of an XML, and the entries of each split
+- `source`: :class:`~tfrecreg_voc.source.VocSource`: the items, and the features of their objects.
+  :class:`tfrecreg.api.ObjectSource` makes examples from both.
 
 Schemas: `voc.pbtxt`, the parts `voc_*.pbtxt`, and `objects.pbtxt`, which all object sources use.
 """

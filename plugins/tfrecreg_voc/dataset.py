@@ -54,12 +54,12 @@ class VocOptions(ObjectOptions):
 
     coordinates: Literal["auto", "pixels", "edges"] = "auto"
     """The meaning of the numbers of a box. `pixels`: its first and last pixels, counted from 1, as
-    in Pascal VOC. `edges`: its edges in pixels, counted from 0, as in many programs. `auto`: pixels
-    if at least half of the `source` elements name VOC. Otherwise edges if a box begins at 0 or a
-    `source` is named, and pixels in all other cases."""
+    in Pascal VOC. `edges`: its edges in pixels, counted from 0, as in many programs. `auto`:
+    `pixels` if at least half of the `source` elements name VOC, or if there is no such element and
+    no box begins at 0. Otherwise, `edges`."""
     classes: tuple[str, ...] = ()
-    """The classes in order of their numbers. Default: VOC's own order if its twenty classes occur
-    and no others, else all names in the data, sorted by their bytes."""
+    """The classes in order of their numbers. Default: if the data have exactly VOC's twenty
+    classes, VOC's order. Otherwise, all names in the data, sorted by their bytes."""
     image_set: Literal["Main", "Segmentation", "Layout", "Action", "none"] = "Main"
     """The folder of `ImageSets` that lists the splits. `none` ignores `ImageSets`."""
     splits: tuple[str, ...] = ()
@@ -158,7 +158,7 @@ def _pixels(element: ElementTree.Element, path: str) -> int:
 
 
 class VocEntry(NamedTuple):
-    """The paths of an image and of its XML; the path of a missing file is empty."""
+    """The paths of an image and of its XML. If a file is missing, its path is empty."""
 
     image: str
     xml: str
@@ -293,7 +293,7 @@ class VocDataset:
         return splits or [VocSplit(_DEFAULT_SPLIT, ["the raw folder"], entries)]
 
     def _image_of(self, xml: str) -> str:
-        """The image with an XML's name, beside it or in a folder of images; else empty."""
+        """The image with the same name as an XML, beside it or in a folder of images; or empty."""
         folder, _, name = xml.rpartition("/")
         stem = name[: -len(".xml")]
         paths = (self._images.get(_joined(each, stem), "") for each in _image_folders(folder))
@@ -335,7 +335,7 @@ class VocDataset:
             VOC_CLASSES if names == {*VOC_CLASSES} else sorted(names - {""}, key=str.encode)
         )
         self.why = ""
-        """The reason for the meaning of boxes; empty if an option states it."""
+        """Why boxes have this meaning; empty if an option states the meaning."""
         self.coordinates = options.coordinates
         if options.coordinates != "auto":
             return
@@ -371,7 +371,7 @@ class VocDataset:
 
 
 def _kind(path: str) -> str:
-    """What a file is by its name: image, xml, mask, or other."""
+    """The kind of a file according to its name: image, xml, mask, or other."""
     *folders, name = path.split("/")
     suffix = f".{name.rpartition('.')[2].lower()}"
     if hidden_part(path):
@@ -387,7 +387,7 @@ def _rank(path: str) -> int:
 
 
 def _joined(folder: str, path: str) -> str:
-    """A path below a folder, which may be the raw folder."""
+    """The path of a file in a folder. The raw folder is the empty path."""
     return f"{folder}/{path}" if folder else path
 
 

@@ -105,7 +105,7 @@ class VocSource(ObjectSource[VocDataset, VocContext]):
                 if not entry.xml:
                     unlabeled.append(entry.image)
             if unlabeled:
-                yield paths_remark(split.name, "SRC116", unlabeled, "no XML; no objects")
+                yield paths_remark(split.name, "SRC116", unlabeled, "no XML, so no objects")
 
     def _item(self, split: str, entry: VocEntry) -> Item:
         files, symlinks = self.dataset.files, self.options.symlinks

@@ -1,7 +1,8 @@
 """The bundled source `webdataset`: samples in tar files, as the library WebDataset reads them.
 
 - `tars`: the members of a tar file, according to its headers
-- `samples`: options; the samples in tar files, and their items; folders of `tfrecreg export`
+- `samples`: the options, the samples in tar files and their items, and folders that `tfrecreg
+  export` wrote
 - `source`: :class:`~tfrecreg_webdataset.source.WebDatasetSource`
 """
 

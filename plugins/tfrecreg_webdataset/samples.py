@@ -109,7 +109,7 @@ class SamplePlace(NamedTuple):
 
 
 def split_name(name: str) -> tuple[str, str]:
-    """The key of a member's sample, and its suffix; both are empty if it belongs to no sample."""
+    """The key of a member's sample, and the member's suffix; both are empty if it has no sample."""
     folder, slash, file = name.rpartition("/")
     stem, _, suffix = file.partition(".")
     return (folder + slash + stem, suffix.lower()) if stem and suffix else ("", "")
@@ -153,7 +153,7 @@ def _read_exported(raw: Storage) -> Exported | None:
 def _unlike_export(why: str) -> RawDataError:
     return RawDataError(
         f"the folder is not as `tfrecreg export` wrote it: {why}",
-        hint="--option restore=no reads the samples like those of any other tar files",
+        hint="--option restore=no reads these tar files like any others",
     )
 
 
@@ -278,8 +278,8 @@ def _keyed(
 ) -> Iterator[tuple[str, str, TarMember | TarDamage | None]]:
     """The members that belong to samples, each with its key and its suffix.
 
-    If the archive is damaged, the damage comes last. Its key is the key of the sample that it cuts,
-    or is empty. If only the end blocks are missing, None comes last.
+    If the archive is damaged, the damage comes last. Its key is the key of the sample that is cut,
+    or is empty. If only the end blocks are missing, the last member is None.
     """
     key = ""
     try:

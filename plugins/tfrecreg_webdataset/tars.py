@@ -1,6 +1,6 @@
 """Lists the members of a tar file. Only their headers are read, and nothing is unpacked.
 
-`tarfile` parses a header and verifies its checksum. The walk from header to header is our own,
+`tarfile` parses a header and verifies its checksum. This module goes from header to header itself,
 because a `TarFile` keeps every header, reads big extended headers, and mistakes damage for the end.
 """
 
@@ -15,7 +15,7 @@ from tfrecreg.api import Reader
 _BLOCK = tarfile.BLOCKSIZE
 _EMPTY = bytes(_BLOCK)
 _WINDOW = 1 << 12
-"""Bytes per read: one read gets the headers of several small members."""
+"""Bytes per read. A single read often has the headers of several small members."""
 _MAX_EXTENDED = 1 << 20
 _MAX_NAME = 1 << 12
 _AFTER = 1 << 16
@@ -43,7 +43,7 @@ class TarMember(NamedTuple):
 
 
 class TarDamage(Exception):
-    """The archive cannot be read beyond some member. The text is the reason."""
+    """The archive is damaged, so its other members cannot be read. The text is the reason."""
 
     def __init__(self, detail: str, name: str = "", *, is_other: bool = False) -> None:
         super().__init__(detail)
@@ -73,7 +73,7 @@ class TarWalk:
             if block == _EMPTY:
                 self.has_end = True
                 if self._reader.read_at(at + _BLOCK, _AFTER).strip(b"\0"):
-                    self.end_note = f"there are data behind its end at byte {at}"
+                    self.end_note = f"it ends at byte {at}, but data follow"
                 return
             header = self._header(block, at)
             data = at + _BLOCK

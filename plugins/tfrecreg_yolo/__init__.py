@@ -2,9 +2,9 @@
 
 The page `docs/sources/boxes.md` says what is read.
 
-- `dataset`: options; the files of the raw data, their description, and the images of each split
-- `source`: :class:`~tfrecreg_yolo.source.YoloSource`: items and the features of objects.
-  :class:`tfrecreg.api.ObjectSource` makes examples from these.
+- `dataset`: the options, the raw files, their description, and the images of each split
+- `source`: :class:`~tfrecreg_yolo.source.YoloSource`: the items, and the features of their objects.
+  :class:`tfrecreg.api.ObjectSource` makes examples from both.
 
 Schemas: `yolo.pbtxt`, and the parts `objects*.pbtxt`, which all object sources use.
 """
@@ -25,7 +25,7 @@ _DESCRIPTIONS = ("data.yaml", "data.yml", "dataset.yaml", "dataset.yml", "obj.da
 _LISTS = ("classes.txt", "obj.names", "train.txt", "val.txt", "valid.txt", "test.txt")
 _NUMBERS = re.compile(rb"[-.e0-9\s]+")
 _LOOKED_INTO = 10
-"""Maximum number of label files that are searched for a row. Those without objects are empty."""
+"""Maximum number of label files that are searched for a row. Some may be empty."""
 
 
 @hookimpl

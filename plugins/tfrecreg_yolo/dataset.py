@@ -109,7 +109,7 @@ class YoloDataset:
                 hint="name the folder with `images` and `labels`, or the folder with `data.yaml`",
             )
         self._folders = {""}
-        """Folders that contain images at any depth; the raw folder is the empty path."""
+        """Folders that contain images at any depth. The raw folder is the empty path."""
         for path in self.images:
             while path := path.rpartition("/")[0]:
                 self._folders.add(path)
@@ -223,7 +223,8 @@ class YoloDataset:
         return lists[0]
 
     def _find_splits(self, says: Description) -> list[YoloSplit]:
-        """The splits. The description decides, or else lists in the raw folder, or else folders."""
+        """The splits, from the description, else from lists in the raw folder, else from
+        folders."""
         written: dict[str, Sequence[str]] = {}
         for key in _SPLIT_KEYS:
             paths = getattr(says, key)
@@ -243,7 +244,8 @@ class YoloDataset:
         return chosen
 
     def _split_folders(self) -> dict[str, Sequence[str]]:
-        """Folders such as `train`, `train/images` or `images/train`, or else the raw folder."""
+        """Folders such as `train`, `train/images` or `images/train`; the raw folder if there are
+        none."""
         found: dict[str, list[str]] = {}
         deep = ""
         for folder in sorted(self._folders):
@@ -254,8 +256,8 @@ class YoloDataset:
                 deep = deep or folder
         if deep and not found:
             raise RawDataError(
-                f"`{deep}` is the folder of a split, but too deep: `--raw` takes the folder that "
-                "contains the folders of all splits"
+                f"`{deep}` is the folder of a split, but it is too deep: `--raw` takes the folder "
+                "that contains the folders of all splits"
             )
         return {**found} or {"train": ["."]}
 
@@ -286,7 +288,7 @@ class YoloDataset:
             raise RawDataError(f"the split `{split.key}` has no image")
 
     def _read_list(self, split: YoloSplit, path: str, images: dict[str, None]) -> None:
-        """Add the images of a list to those of a split."""
+        """Add the images that a list names to `images`."""
         bases = tuple(dict.fromkeys((path.rpartition("/")[0], *self._bases)))
         known = set(self.images)
         moved: list[str] = []
@@ -309,8 +311,8 @@ class YoloDataset:
 
 
 def label_paths(image: str) -> Sequence[str]:
-    """The places where an image's label file is looked for, in order. The first place is in the
-    folder `labels` instead of the last `images` in the path, the second is beside the image.
+    """The places where an image's label file is looked for, in order. In the first place, `labels`
+    replaces the last `images` in the path. The second place is beside the image.
     """
     stem, dot, _ = image.rpartition(".")
     beside = f"{stem if dot else image}.txt"
@@ -337,8 +339,8 @@ def _read_yaml(path: str, text: str) -> dict[str, Any]:
 
 
 def _find(text: str, bases: Sequence[str], known: Collection[str]) -> tuple[str | None, bool]:
-    """The path in `known` that `text` means, or None. The second value says whether only the end of
-    `text` matches, as in paths of another machine.
+    """The path in `known` that `text` means, or None. The second value is true if only the end of
+    `text` matches, as for paths of another machine.
     """
     parts = text.replace("\\", "/").split("/")
     if not (parts[0] == "" or parts[0].endswith(":")):

@@ -100,7 +100,7 @@ class YoloSource(ObjectSource[YoloDataset, YoloContext]):
             if shared:
                 yield paths_remark(split.name, "SRC119", shared, "they share a label file")
             if unlabeled:
-                yield paths_remark(split.name, "SRC116", unlabeled, "no label file; no objects")
+                yield paths_remark(split.name, "SRC116", unlabeled, "no label file, so no objects")
 
     def notes_on(self, item: Item) -> ImageNotes:
         return ImageNotes(item.key.rpartition("/")[2], item.key)

@@ -38,7 +38,7 @@ _CASES = {
     },
     "SRC116": {
         "clipped": "sticks out and was clipped",
-        "no labels": "^(no label file|no XML); no objects",
+        "no labels": "^(no label file|no XML), so no objects",
         "path": "outside the raw folder|out of the raw folder; ",
     },
     "SRC117": {

@@ -140,7 +140,7 @@ DECLARED = """
     [
         ("{ leest = 4 }", "`limits.even.leest` is not known; did you mean `least`?"),
         ("{ least = '4' }", "`limits.even.least` should be a whole number, found `4`"),
-        ("{ least = 4, of = 'a' }", "`limits.even.of` should be a list, each text, found"),
+        ("{ least = 4, of = 'a' }", "`limits.even.of` should be a list, each item text, found"),
     ],
 )
 def test_declared_options_are_held_to_their_declaration(

@@ -55,7 +55,7 @@ def x(body: str) -> str:
         ),
         (x("type: INT presence { min_fraction: 1.5 }"), "2: feature `x` has the min_fraction"),
         (x("type: INT presence { min_count: -2 }"), "2: feature `x` has the min_count -2, which"),
-        (x("type: INT in_environment: 'S' not_in_environment: 'S'"), "2: feature `x` is both in"),
+        (x("type: INT in_environment: 'S' not_in_environment: 'S'"), "2: feature `x` is included"),
         (x("type: BYTES bool_domain {}"), "2: feature `x` is BYTES, but its `bool_domain` names"),
         (x("type: BYTES bool_domain { true_value: '1' false_value: '1' }"), "2: feature `x` has"),
         (

@@ -132,7 +132,8 @@ WAIVER = "[[waivers]]\ncode='A'\nowner='a'\nreason='r'\nexpires=2027-01-01\n"
         ),
         (
             "[gates.x]\nvalidators='crc'",
-            ": `gates.x.validators` should be a list, each text with a length >= 1, found `crc`",
+            ": `gates.x.validators` should be a list, each item text with a length >= 1, "
+            "found `crc`",
         ),
         (
             "[gates.x]\nvalidators=['a',1]",
@@ -162,7 +163,7 @@ WAIVER = "[[waivers]]\ncode='A'\nowner='a'\nreason='r'\nexpires=2027-01-01\n"
         ),
         ("[gates.x.limits.inflation]\nallowance=-1", ".allowance` should be a whole number >= 0"),
         ("[gates.default]\nfail_on=1\n[gates.x]", ": `gates.default.fail_on` should be `error`"),
-        ("[waivers]", ": `waivers` should be a list, each a table, found a table"),
+        ("[waivers]", ": `waivers` should be a list, each item a table, found a table"),
         ("waivers = [1]", ": `waivers[0]` should be a table, found `1`"),
         (WAIVER + "[[waivers]]\ncode='B'", ": `waivers[1].owner` is missing: it should be text"),
         (WAIVER.replace("code='A'", ""), ": `waivers[0]` a waiver needs a `code` or a"),

@@ -117,9 +117,9 @@ def test_values_of_toml_are_taken_as_they_are(name: str, given: object, value: o
         ({"pick": "jpeg"}, "should be `png`, `raw` or `8`, found `jpeg`"),
         ({"color": "blue"}, "should be `red` or `green`, found `blue`"),
         ({"color": {"a": 1}}, "should be `red` or `green`, found a table"),
-        ({"names": "a,,b"}, "should be a list, with commas, each text, found `a,,b`"),
-        ({"names": 3}, "should be a list, with commas, each text, found `3`"),
-        ({"names": "[1"}, "should be a list, with commas, each text, found `[1`"),
+        ({"names": "a,,b"}, "should be a comma-separated list, each item text, found `a,,b`"),
+        ({"names": 3}, "should be a comma-separated list, each item text, found `3`"),
+        ({"names": "[1"}, "should be a comma-separated list, each item text, found `[1`"),
         ({"limit": "x"}, "should be a whole number, or `none`, found `x`"),
     ],
 )

@@ -27,7 +27,7 @@ _MAX_NAME = 1 << 10
 with both."""
 
 _TRIES = 6
-"""Maximum number of records of a batch whose layout is tried on the other records."""
+"""Maximum number of layouts that are tried on a batch. Each is the layout of one of its records."""
 _WORTH_IT = 32
 """Minimum number of records for which arrays are faster than decoding each record."""
 
@@ -72,7 +72,7 @@ def layout_of(example: Example) -> Layout | None:
 def read_columns(
     layout: Layout, memory: bytes, starts: Sequence[int] | _Ints, lengths: Sequence[int] | _Ints
 ) -> tuple[_Ints, list[Column]]:
-    """The positions of the payloads that have `layout`, and their values, a column per slot."""
+    """The positions of the payloads that have `layout`, and a column of values for each slot."""
     reader = _Reader(memory)
     position = np.asarray(starts, dtype=np.int64)
     last = position + np.asarray(lengths, dtype=np.int64)
@@ -107,8 +107,8 @@ def divide(
 ) -> tuple[list[Group], Sequence[int]]:
     """Group payloads by layout. Returns the groups, and the ascending positions of the rest.
 
-    If groups would hold less than an eighth of the payloads, no groups are made, because reading in
-    both ways costs more than decoding everything.
+    If groups would hold less than an eighth of the payloads, there are no groups: it is faster to
+    decode everything than to read some payloads in groups and to decode the rest.
     """
     rows = np.arange(len(lengths))
     offsets, sizes = np.asarray(starts, np.int64), np.asarray(lengths, np.int64)
@@ -141,7 +141,7 @@ def entry_head(slot: Slot) -> bytes:
 
 
 def _read_entry(reader: _Reader, slot: Slot, position: _Ints, good: _Bools) -> tuple[_Ints, Column]:
-    """Read a map entry of every payload. Clear `good` where a payload has another entry."""
+    """Read a map entry of every payload. If a payload has another entry, clear it in `good`."""
     good &= reader.byte(position) == 0x0A
     size, position = reader.sizes(position + 1)
     end = position + size
@@ -167,7 +167,7 @@ def _read_entry(reader: _Reader, slot: Slot, position: _Ints, good: _Bools) -> t
 
 
 class _Reader:
-    """Reads at many offsets of one block of bytes. Offsets after its end read its last bytes."""
+    """Reads a block of bytes at many offsets. Offsets after the end give the last bytes."""
 
     def __init__(self, memory: bytes) -> None:
         self._bytes = np.frombuffer(memory, np.uint8) if memory else np.zeros(1, np.uint8)
@@ -198,7 +198,8 @@ class _Reader:
         return same
 
     def sizes(self, position: _Ints) -> tuple[_Ints, _Ints]:
-        """The length at each offset, negative if it is invalid, and where it ends."""
+        """The length at each offset, and the offset where it ends. An invalid length is
+        negative."""
         byte = self.byte(position)
         size = byte.astype(np.int64)
         more = byte > 127

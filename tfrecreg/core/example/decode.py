@@ -1,10 +1,10 @@
-"""Bytes to examples, and to their canonical form.
+"""Converts bytes to examples, and to their canonical form.
 
 There are two readers. The fast reader accepts payloads whose map entries are all canonical, in any
-order. Everything that protobuf's own encoders write is like this. The full reader reads all other
-payloads, valid or not, and follows all of protobuf's rules. The reference is protobuf's own parser
-(upb, which TensorFlow uses in Python), including its corner cases: `docs/formats.md` lists them.
-The messages have only five levels, so there is no recursion. Groups can be nested to any depth, so
+order. Protobuf's own encoders write only such entries. The full reader reads all other payloads,
+valid or not, and follows all of protobuf's rules. The reference is protobuf's own parser (upb,
+which TensorFlow uses in Python), including its corner cases: `docs/formats.md` lists them. The
+messages have only five levels, so there is no recursion. Groups can be nested to any depth, so
 their levels are counted, up to 100.
 """
 
@@ -184,7 +184,8 @@ def _feature(payload: bytes, field: int, position: int, end: int) -> Feature | N
 
 
 def _long(payload: bytes, position: int, first: int) -> tuple[int, int]:
-    """The length that starts with the byte `first` before `position`, and where it ends."""
+    """Read a length of several bytes, which ends after `position`. `first` is its first byte.
+    Returns the length and the offset of its end."""
     size = first & 127
     for shift in (7, 14, 21, 28):
         byte = payload[position]
@@ -213,7 +214,7 @@ _MAX_PAYLOAD = 2**31 - 1
 
 
 def decode_fully(payload: bytes) -> tuple[dict[str, Feature], bool]:
-    """The features in `payload`, and whether there are fields unknown to `tf.train.Example`."""
+    """The features in `payload`, and whether it has fields unknown to `tf.train.Example`."""
     if len(payload) > _MAX_PAYLOAD:
         raise NotAnExampleError(_MAX_PAYLOAD, "more than the 2 GiB that protobuf can read")
     features: dict[str, Feature] = {}

@@ -156,7 +156,7 @@ _PARTS = 8
 """Maximum number of fields shown per message."""
 _DEPTH = 100
 _TEXT_LIMIT = 1 << 16
-"""Largest payload that is tried as text, in bytes."""
+"""Maximum size in bytes of a payload that is shown as text."""
 
 _WIRES = {VARINT: "varint", FIXED64: "fixed64", DELIMITED: "bytes", FIXED32: "fixed32"}
 
@@ -182,7 +182,7 @@ class ShownPart:
 def describe_payload(
     payload: bytes, kind: PayloadKind | None, values: _Values
 ) -> tuple[ShownPart, ...]:
-    """The parts of a payload; empty for an Example, and for a payload that does not parse."""
+    """The parts of a payload. An Example, or a payload that does not parse, has none."""
     if kind is PayloadKind.SEQUENCE_EXAMPLE:
         return tuple(_sequence(payload, values))
     if kind in (PayloadKind.EVENT, PayloadKind.OTHER):
@@ -213,7 +213,7 @@ def _sequence(payload: bytes, values: _Values) -> Iterator[ShownPart]:
 
 
 def _text(payload: bytes, values: _Values) -> tuple[ShownPart, ...]:
-    """The payload as text, if it is text without control characters."""
+    """The payload as one part, if it is text without control characters."""
     if len(payload) > _TEXT_LIMIT:
         return ()
     try:
@@ -227,7 +227,7 @@ def _text(payload: bytes, values: _Values) -> tuple[ShownPart, ...]:
 
 
 def _message(payload: bytes, values: _Values) -> tuple[ShownPart, ...]:
-    """The first fields of a payload, if the whole payload parses as a protobuf message."""
+    """The first fields of a payload, if all of it parses as a protobuf message."""
     try:
         for _ in fields(payload, 0, len(payload), _DEPTH):
             pass

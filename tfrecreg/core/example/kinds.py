@@ -4,7 +4,7 @@ TFRecords do not declare the type of their payloads, and a protobuf message ofte
 type with only unknown fields. So the kinds are distinguished by the fields that a message must have
 and must not have:
 
-- an **Example** parses as an Example, and has at least one feature or is empty;
+- an **Example** parses as an Example, and has at least one feature, or no content;
 - a **SequenceExample** parses as a SequenceExample, with feature lists and without unknown fields.
   A SequenceExample without lists has the same bytes as an Example, and counts as one. TensorFlow
   Ranking's `ExampleListWithContext` has the same field numbers, so it is taken for a
@@ -58,7 +58,7 @@ class _UnknownField(Exception):
 
 
 def decode_sequence(payload: bytes) -> SequenceExample | None:
-    """`payload` as a SequenceExample with feature lists; None for anything else.
+    """`payload` as a SequenceExample with feature lists; None if it is anything else.
 
     Payloads with unknown fields are rejected, because otherwise nearly any message would parse as
     any other type.
@@ -151,7 +151,7 @@ _EVENT_DEPTH = 100
 
 
 def payload_kind(payload: bytes) -> PayloadKind:
-    """The kind of `payload`. Time and memory are bounded by its length, for any content."""
+    """The kind of `payload`. Time and memory are at most proportional to its length."""
     return kind_of(payload, 0, len(payload), decode_or_none(payload))
 
 

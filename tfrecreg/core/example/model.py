@@ -208,7 +208,7 @@ class Feature:
         return values
 
     def first(self, most: int) -> tuple[Any, ...]:
-        """At most the first `most` values, without creating further values."""
+        """The first values, at most `most` of them. No other values are created."""
         if self._values is None and self._kind is Kind.FLOAT:
             count = min(most, self._count)
             return struct.unpack_from(f"<{count}f", self._source or b"", self._start)
@@ -329,7 +329,7 @@ def _message_size(kind: Kind, body: int) -> int:
 
 @lru_cache(maxsize=2048)
 def value_head(kind: Kind, body: int) -> bytes:
-    """The bytes before a body of `body` bytes in the value field of a map entry."""
+    """The start of a map entry's value field, if its values take `body` bytes after it."""
     head = b"\x12" + varint(_message_size(kind, body))
     if kind is Kind.UNSET:
         return head
@@ -343,14 +343,15 @@ def packed_feature(
     """A feature of `count` values whose canonical body is `body`.
 
     The caller guarantees that `body` is valid: packed little-endian floats, packed minimal varints,
-    or for BYTES a sequence of ``0a``, length and value. If given, `values` are those of `body`.
+    or for BYTES a sequence of ``0a``, length and value. If `values` are given, they are the values
+    in `body`.
     """
     head = value_head(kind, len(body))
     return Feature(kind, count, head + body, 0, len(head), len(head) + len(body), values)
 
 
 def feature_key(example: Example | None, feature: str) -> str | None:
-    """The single value of `feature` as text; None if it has none, several, or a float."""
+    """The value of `feature` as text; None if it has no value, several values, or a float."""
     found = example.get(feature) if example is not None else None
     if found is None or found.count != 1 or found.kind not in (Kind.BYTES, Kind.INT64):
         return None
@@ -452,7 +453,7 @@ def _prefix(key: str) -> bytes:
 
 
 def _loose(feature: Feature) -> tuple[list[bytes], int]:
-    """The value field of a BYTES feature with large values, in pieces, and its length."""
+    """Encode the value field of a BYTES feature with large values, as pieces and their length."""
     pieces: list[bytes] = [b""]
     for value in feature.values:
         pieces += (b"\n" + varint(len(value)), value)

@@ -17,8 +17,8 @@ the number of values of a step::
       }
     }
 
-A step that always has one value is a scalar; a step with n values is an array. A `shape`
-instead of `value_counts` is the shape of a step, and allows any number of steps.
+A step that always has one value is a scalar; a step with n values is an array. A list may have a
+`shape` instead of `value_counts`. This is the shape of a step, and any number of steps is allowed.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class ListRule:
 
     @property
     def kind(self) -> Kind | None:
-        """The kind of each step; None for any."""
+        """The kind of each step; None if any kind is allowed."""
         return KINDS.get(self.feature.kind or "")
 
     @property
@@ -85,7 +85,7 @@ class ListRule:
 
     @property
     def step_shape(self) -> tuple[int, ...] | None:
-        """The shape that each step has; None if steps differ in length."""
+        """The shape that each step has; None if steps may differ in length."""
         shape = self.feature.shape
         if shape is not None:
             return None if None in shape else tuple(each for each in shape if each is not None)
@@ -107,7 +107,7 @@ class SequenceRules:
 
     @cached_property
     def together(self) -> CompiledSchema:
-        """Context and lists as features of one schema, for the rules on whole splits."""
+        """One schema with the context and the lists as features, for rules on whole splits."""
         features = (*self.context.features, *(each.feature for each in self.lists))
         return replace(self.context, features=tuple(sorted(features, key=lambda each: each.name)))
 
@@ -174,8 +174,8 @@ def read_sequence(payload: bytes) -> SequenceExample | None:
 def has_lists_field(payload: bytes) -> bool:
     """Whether a message has the field for lists, so that it is more than a context.
 
-    It may also parse as an Example, because protobuf then ignores this field, even if the lists are
-    damaged or have unknown fields.
+    Such a message may also parse as an Example, even if its lists are damaged or have unknown
+    fields: an Example has no such field, so protobuf ignores it.
     """
     try:
         return any(tag == _LISTS for tag, _, _ in fields(payload, 0, len(payload), _DEPTH))
@@ -220,14 +220,13 @@ class SeenList:
 
 
 class PayloadSketch:
-    """A summary of a dataset's payloads, and the resulting draft.
-
-    Picklable and mergeable: make one per shard, then merge them. Its size is bounded.
+    """A summary of a dataset's payloads, and the resulting draft. Make one per shard, then merge
+    them. A summary can be pickled, and its size is limited.
     """
 
     def __init__(self) -> None:
         self.examples = SchemaSketch()
-        """Sketch of the Examples; all other records are counted as others."""
+        """Sketch of the Examples. It counts all other records as `others`."""
         self._contexts = SchemaSketch()
         self._lists: dict[str, SeenList] = {}
         self._too_many = False
@@ -288,7 +287,7 @@ class PayloadSketch:
             is_common = name in contexts.names
             lists += _draft_list(name, self._lists[name], contexts.examples, is_common=is_common)
         yield ""
-        yield "# The lists. `value_counts` has the number of steps, then that of values in a step."
+        yield "# Lists. `value_counts` has the number of steps, then the number of values per step."
         if self._too_many:
             yield f"# Left out: all lists after the first {_MAX_LISTS}."
         struct = block("struct_domain", *lists)

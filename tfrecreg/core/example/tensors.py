@@ -82,7 +82,7 @@ _TYPES: Mapping[int, _Type] = MappingProxyType(
 
 _DTYPE, _SHAPE, _VERSION, _CONTENT, _STRING = 1, 2, 3, 4, 8
 _DEPTH = 0
-"""Maximum depth of groups: a tensor has no groups."""
+"""Maximum depth of groups. It is 0, because a tensor has no groups."""
 _MAX_RANK = 254
 """TensorFlow's own limit on the number of dimensions."""
 

@@ -160,7 +160,7 @@ def _packed_floats(values: tuple[Any, ...]) -> bytes:
 
 
 def _float_values(value: Any) -> tuple[Any, ...] | bytes:
-    """The values of an object that may hold floats, as packed bytes if every bit must be kept."""
+    """The values of an object that may hold floats: packed bytes if every bit must be kept."""
     if isinstance(value, (bytes, bytearray)) or (
         isinstance(value, memoryview) and value.format in {"B", "b", "c"}
     ):
@@ -210,7 +210,7 @@ def _number_text(number: object) -> str:
 
 
 _EXACT = 2**24
-"""float32 holds every integer up to this one."""
+"""float32 can hold every integer up to this number."""
 _IMAGE_MODES = ("1", "L", "LA", "P", "RGB", "RGBA", "I;16")
 """Modes of Pillow that PNG stores unchanged."""
 

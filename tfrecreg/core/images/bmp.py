@@ -33,7 +33,7 @@ def header(data: bytes) -> ImageHeader:
 
 
 def ends(data: bytes) -> bool:
-    """Whether all rows are present or, if they are packed, all bytes that the header declares."""
+    """Whether all rows are present. If they are packed, the file size in the header decides."""
     width, height, depth, compression = _fields(data, int.from_bytes(data[14:18], "little"))
     if compression in (_PLAIN, _FIELDS, _ALPHA_FIELDS):
         start = int.from_bytes(data[10:14], "little")
@@ -42,7 +42,7 @@ def ends(data: bytes) -> bool:
 
 
 class Details(NamedTuple):
-    """The storage of a BMP's pixels."""
+    """How a BMP stores its pixels."""
 
     header: int
     """Size of its second header in bytes, which identifies the version."""
@@ -51,11 +51,11 @@ class Details(NamedTuple):
     packed: bool
     """Whether rows are packed by run length."""
     grey: bool
-    """Whether the indexes of its palette are its shades of gray; True without a palette."""
+    """Whether color N of its palette is the gray shade N, for every N; True without a palette."""
 
 
 def details(data: bytes) -> Details:
-    """The storage of the pixels of a BMP with a sound header."""
+    """How a BMP with a sound header stores its pixels."""
     size = int.from_bytes(data[14:18], "little")
     _, _, depth, compression = _fields(data, size)
     palette = b""

@@ -46,7 +46,7 @@ class FeatureDecoder(ABC):
     """Reads the values of features that hold encoded data of one kind, such as depth maps.
 
     One object serves all features, records and threads of a process. Each method gets one value. If
-    the value is damaged, it raises a :class:`ValueError` with the reason as text; any other
+    the value is damaged, the method raises a :class:`ValueError` with the reason as text. Any other
     exception is a failure of the decoder.
     """
 
@@ -94,8 +94,8 @@ class FeatureDecoder(ABC):
 
     def header(self, data: bytes) -> ImageHeader | None:
         """The facts in the value's header, read without decoding it. A check compares them with
-        what the record declares. It is None, the default, for values that are not pictures and have
-        no thumbnail.
+        what the record declares. The default is None, for values that are not pictures and have no
+        thumbnail.
 
         Raises:
             ValueError: the value is damaged.
@@ -117,8 +117,8 @@ class FeatureDecoder(ABC):
         return _small_png(self.array(data), side)
 
     def caption(self, data: bytes) -> str:
-        """A few words for ``head`` and pages, such as ``depth map, 640x480, 1.2 MB``. If it is
-        empty, the default, ``head`` and pages show the name and size.
+        """A few words for ``head`` and pages, such as ``depth map, 640x480, 1.2 MB``. By default,
+        it is empty. Then ``head`` and pages show the name and size.
 
         Raises:
             ValueError: the value is damaged.
@@ -157,8 +157,8 @@ class PixelsDecoder(FeatureDecoder):
 
 
 def pixel_bytes(numbers: Sequence[float]) -> bytes:
-    """Convert numbers to pixels. Numbers from 0 to 255 stay unchanged, unless none is above 1.
-    Other ranges are scaled from black (lowest) to white."""
+    """Convert numbers to pixels. If all are from 0 to 255 and at least one is above 1, they are not
+    scaled. Otherwise they are scaled from black (lowest) to white."""
     import numpy as np
 
     values = np.nan_to_num(np.asarray(numbers, np.float64), posinf=0, neginf=0)
@@ -213,7 +213,7 @@ class Conversion(NamedTuple):
     format: str
     """``jpeg``, ``png``, or ``ppm`` for plain pixels."""
     quality: int
-    """Quality of a JPEG, 1 to 100; 0 for the original JPEG's quality, and for other formats."""
+    """Quality of a JPEG, 1 to 100; 0 keeps the original quality. Other formats have 0."""
     upright: bool = True
     """Whether to rotate the image according to its EXIF orientation."""
 
@@ -375,7 +375,7 @@ def _converted(image: Any, conversion: Conversion) -> bytes:
 
 
 def _plain(image: Any, kind: str) -> Any:
-    """The image as gray or RGB. PNG keeps alpha, if any; for JPEG, alpha is blended over white."""
+    """The image as gray or RGB. A PNG keeps its alpha; in a JPEG, it is blended over white."""
     if image.mode.startswith("I"):  # 16 bits, which a conversion would clip
         return image.convert("I").point(lambda value: value * (1 / 256)).convert("L")
     if image.mode in ("1", "L"):

@@ -1,7 +1,8 @@
 """Draws the objects of a record over its image: boxes, keypoints, and masks as strips.
 
-Positions are fractions of the image's sides, from its upper left corner, clipped to the image, so
-the drawing fits the image in any size. The number of shapes is bounded. `safe` escapes names.
+Positions are fractions of the image's sides, so the drawing fits the image in any size. They start
+at its upper left corner, and are clipped to the image. The number of shapes is limited. `safe`
+escapes names.
 
 A class has the same color in every document: `number % 8`, or `crc32(name) % 8` if it has no
 number. Colors repeat, so each is shown with a name. Any two colors differ by at least 20 in CIELAB,
@@ -37,18 +38,18 @@ from tfrecreg.core.values.errors import TfrecregError
 from tfrecreg.core.values.text import safe, safe_value
 
 COUNTS, SIZE = "image/object/rle/counts", "image/object/rle/size"
-"""Run lengths in text form, and height and width, for each object."""
+"""For each object, the run lengths of its mask in text form, and the mask's height and width."""
 MASK = "image/object/mask"
 """An image per object, in which zero is background, as in TensorFlow."""
 
 _LINES = 64
 """Maximum number of columns or rows drawn per mask; other columns look like their neighbours."""
 _MASKS = 60
-"""Maximum number of masks drawn on an image, equal to that of objects."""
+"""Maximum number of masks drawn on an image. It equals the maximum number of objects."""
 _STRIPS = 1000
 """Maximum number of strips drawn on an image."""
 _DIGITS = 7
-"""Maximum number of digits of a number below 2^31."""
+"""A number below 2^31 has at most so many digits."""
 
 
 class Strip(NamedTuple):
@@ -279,7 +280,7 @@ def name_of_class(
 
 
 def text_of(feature: str) -> str:
-    """The feature with the names for a feature of class numbers."""
+    """The feature with the names of the classes whose numbers are in `feature`."""
     return feature.replace("class/label", "class/text")
 
 
@@ -365,7 +366,7 @@ def _number(value: float) -> str:
 
 
 def _name(each: DrawnObject) -> Markup:
-    """The name in a box's upper left corner, or upper right near the image's right edge."""
+    """The name, in a box's upper left corner, or in its right one if the image's edge is near."""
     assert each.box is not None
     at_right = each.box.left > 0.6
     across = each.box.left + each.box.width if at_right else each.box.left
@@ -419,7 +420,7 @@ def _points(example: Example, objects: int) -> list[Outline]:
 
 
 def _polygons(example: Example) -> list[tuple[Outline, ...]]:
-    """The outlines of each object. If the number per object is missing, the first has all."""
+    """The outlines of each object. If the record lacks their numbers, the first object has all."""
     x, y = (_floats(example, name) for name in POLYGON[:2])
     counts = _integers(example, POLYGON[2])
     if x is None or y is None or not counts:

@@ -8,7 +8,7 @@ _IMAGE, _EXTENSION, _TRAILER = 0x2C, 0x21, 0x3B
 _LAST = b"\0;"
 """The end of a frame's data, and the trailer."""
 _MOST_BLOCKS = 1 << 20
-"""Maximum number of blocks, enough for a frame of 200 MB; longer chains are not followed."""
+"""Maximum number of blocks that are followed. It is enough for a frame of 200 MB."""
 
 
 def header(data: bytes) -> ImageHeader:
@@ -21,15 +21,15 @@ def header(data: bytes) -> ImageHeader:
 
 
 def ends(data: bytes) -> bool:
-    """Whether the trailer is reached, or the blocks are damaged but not truncated.
-
-    Decoders skip bytes after a whole frame if they are not a block, and ignore wrong lengths.
+    """Whether the file has its trailer, or is damaged but not truncated. Bytes after a whole frame
+    that are not a block, and wrong lengths, are no truncation, because decoders skip them.
     """
     return _walk(data, most=_MOST_BLOCKS)[1] or data.endswith(_LAST)
 
 
 def _walk(data: bytes, most: int) -> tuple[int, bool]:
-    """Number of frames, up to `most`, and whether a trailer or bytes other than a block follow."""
+    """Count frames, but stop at the limit `most`. Also returns whether the walk ended at the
+    trailer, or at bytes after a frame that are not a block."""
     last = len(data)
     position = 13 + _table(data[10]) if last >= 13 else last
     frames = 0

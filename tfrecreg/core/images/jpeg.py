@@ -11,11 +11,11 @@ _RESTARTS = range(0xD0, 0xD8)
 _BARE = frozenset((_TEM, _SOI, *_RESTARTS))
 """Markers without a length."""
 _FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC} | {_DHP}
-"""Baseline, extended, progressive and lossless coding, also if hierarchical or arithmetic."""
+"""Frames of every coding, including lossless, hierarchical and arithmetic coding."""
 _USUAL = frozenset((0xC0, 0xC1, 0xC2, 0xC9, 0xCA))
-"""Baseline, extended and progressive, and the latter two with arithmetic coding."""
+"""Baseline, extended and progressive coding, and arithmetic forms of the last two."""
 _MARKER = re.compile(rb"\xff[^\xff]", re.DOTALL)
-"""A marker with the last `ff` before it. Any number of `ff` may come before that as padding."""
+"""A marker with the last `ff` before it. Other `ff` may precede that one as padding."""
 _MOST_SEGMENTS = 10_000
 _APP1, _EXIF = 0xE1, b"Exif\0\0"
 

@@ -2,8 +2,8 @@
 
 Small plain PNGs with equal headers are decoded together. For a digit of 28 by 28 pixels, Pillow
 takes 36 µs, but inflating the pixels takes less than 4 µs. Such a PNG has 8 bits per sample, no
-palette, no interlacing, no chunks but one IDAT, and rows without a filter, as the source `mnist`
-writes them. Pillow decodes all other images, and images with a fault.
+palette, no interlacing, only one chunk IDAT between the header and the end, and rows without a
+filter. The source `mnist` writes such PNGs. Pillow decodes all other images, and PNGs with a fault.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ def header(data: bytes) -> ImageHeader:
 
 
 def ends(data: bytes) -> bool:
-    """Whether the chunk IEND is reached; bytes after it are not part of the image."""
+    """Whether the file has the chunk IEND. Bytes after this chunk are not part of the image."""
     return any(kind == b"IEND" for kind, _ in _chunks(data, _MOST_CHUNKS))
 
 

@@ -1,5 +1,6 @@
 """Reads the header of an image of any known format. Tells whether the image is truncated, and
-whether TensorFlow decodes it (`decode_image_op.cc` of 2.16). The tests decode every kind with it.
+whether TensorFlow decodes it (`decode_image_op.cc` of 2.16). The tests try every kind with
+TensorFlow.
 """
 
 from __future__ import annotations
@@ -100,7 +101,7 @@ def read_header(data: bytes) -> ImageHeader:
     """The header of an image. This reads only headers and keeps no data, so it takes microseconds.
 
     Args:
-        data: the whole file. A part is enough if it holds the headers, which in a JPEG come after
+        data: the whole file. A part is enough if it holds the headers. In a JPEG, these come after
             metadata of any length.
 
     Raises:
@@ -132,7 +133,7 @@ def is_truncated(data: bytes) -> bool:
 
 
 def truncation_text(data: bytes, header: ImageHeader) -> str:
-    """The remark on a truncated image that is written; empty if it is not truncated."""
+    """The remark on an image that is truncated but written; empty if it is not truncated."""
     if not is_truncated(data):
         return ""
     return f"a {header.format.upper()} that is cut short, written unchanged"
@@ -142,7 +143,7 @@ _BMP_DEPTHS = (8, 24, 32)
 
 
 def why_undecodable(data: bytes, header: ImageHeader) -> str | None:
-    """Why `tf.io.decode_image` refuses a sound image or gives other pixels; None if it decodes."""
+    """Why `tf.io.decode_image` refuses a sound image or decodes it wrongly; else None."""
     if header.format == "webp":
         return "a WebP"
     if header.format == "bmp":

@@ -53,7 +53,7 @@ class Scatter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Histogram:
-    """How often the values of a feature occur, as columns of equal width."""
+    """How many values of a feature are in each range. All columns have equal width."""
 
     heading: str
     columns: tuple[tuple[str, int], ...]

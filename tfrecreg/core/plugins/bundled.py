@@ -35,7 +35,7 @@ BUNDLED = (
     "tfrecreg.builtin.validators",
     *(f"tfrecreg_{name}" for name in SOURCES),
 )
-"""Modules with hooks, named as in an entry point."""
+"""Modules with hooks. Their names have the same form as in an entry point."""
 DECODERS = ("tfrecreg.builtin.images.decoder:PictureDecoder",)
 """Classes of the bundled decoders, which are used without a search for plugins."""
 LOCAL = "tfrecreg.builtin.local_plugins"

@@ -32,7 +32,7 @@ def code_of(distribution: str, *modules: str) -> str:
 
 
 def code_digest(distribution: str, *modules: str) -> str:
-    """The digest, in hex, of the packages with `modules` and the distribution's entry points.
+    """The digest, in hex, of the packages that contain `modules` or the entry points' modules.
 
     It is computed once per process, soon after the code was loaded.
     """
@@ -71,7 +71,7 @@ def _entry_modules(distribution: str) -> Sequence[str]:
 
 
 def _packages(modules: Set[str]) -> dict[str, ModuleSpec]:
-    """The outermost package of each module, without namespaces, which distributions share."""
+    """The outermost package of each module. Namespaces do not count: distributions share them."""
     found: dict[str, ModuleSpec] = {}
     for module in modules:
         name = ""

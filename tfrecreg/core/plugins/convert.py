@@ -181,7 +181,7 @@ def _content(dataset: ExportedDataset, shards: Sequence[ExportedShard]) -> str:
 def _write_description(
     folder: Storage, dataset: ExportedDataset, shards: Sequence[ExportedShard]
 ) -> None:
-    """Write a file that tells the origin and the content digest of the records."""
+    """Write a file with the origin and the content digest of the records."""
     manifest = dataset.manifest
     document: dict[str, Any] = {
         "format_version": _FORMAT_VERSION,
@@ -212,14 +212,14 @@ def _write_description(
 
 
 def _splits(dataset: ExportedDataset, shards: Sequence[ExportedShard]) -> list[str]:
-    """The splits, or only those with a chosen record if a condition chose records."""
+    """All splits. If a condition chose records, only the splits that have such records."""
     chosen = {each.entry.split for each in shards if each.digests}
     names = [each.name for each in dataset.manifest.splits]
     return names if dataset.where is None else [each for each in names if each in chosen]
 
 
 def _split(name: str, shards: Sequence[ExportedShard]) -> dict[str, Any]:
-    """The written records of a split: their number and content digest."""
+    """The entry of a split: the number and the content digest of its written records."""
     digests = b"".join(each.digests for each in shards if each.entry.split == name)
     return {
         "name": name,

@@ -48,8 +48,8 @@ _NONE: Mapping[str, DeclaredPixels] = MappingProxyType({})
 class Decoders:
     """The decoders of features: each feature gets the decoder that reads its first value.
 
-    Bundled decoders are asked first. If several other decoders read a value, the first by name is
-    used. Picklable, and usable by several threads.
+    Bundled decoders come first. If several other decoders read a value, the first by name is used.
+    The object can be pickled, and several threads can use it.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class Decoders:
         return Decoders, (self._off, {name: each.size for name, each in self.pixels.items()})
 
     def array(self, feature: str, data: bytes, fit: Resizing | None = None) -> npt.NDArray[Any]:
-        """Decode a value. If `fit` is given, the image gets the size that `fit` returns."""
+        """Decode a value. If `fit` is given, resize the image to the size that `fit` returns."""
 
         def decoded(by: FeatureDecoder) -> npt.NDArray[Any]:
             return by.array(data) if fit is None else by.resized(data, fit)
@@ -125,7 +125,7 @@ class Decoders:
             return None
 
     def _reader(self, feature: str, data: bytes) -> FeatureDecoder:
-        """The decoder that reads a value. If none does, the decoder whose error explains why."""
+        """The decoder that reads a value. If none does, a decoder whose error explains why."""
         found = self.find_bundled(feature, data) or self.find_third_party(feature, data)
         if found is None and not _bundled(self._off):
             raise ValueError("no decoder reads it")
@@ -226,7 +226,7 @@ class GuardedDecoder(FeatureDecoder):
         return found or f"{safe(self._plugin_id.name)}, {si_bytes(len(data))}"
 
     def _call(self, kinds: str, method: str, *given: Any) -> Any:
-        """The result of a decoder's method, which has to be an object of one of the `kinds`."""
+        """Call a method of the decoder. Its result must be an object of one of the `kinds`."""
         try:
             with calling():
                 found = getattr(self._decoder, method)(*given)

@@ -58,7 +58,7 @@ class Announced(Generic[R_co]):
 
     @property
     def qualified(self) -> str:
-        """``distribution:name``, which is valid wherever the name alone is valid."""
+        """``distribution:name``, which can be used wherever the name alone can."""
         return f"{self.distribution}:{self.name}"
 
     @property
@@ -150,7 +150,7 @@ def _checked(
 
 
 def check_record(record: Any, *, any_name: bool = False) -> None:
-    """Refuse a record that breaks the rules for records."""
+    """Raise an error if a record has a wrong field."""
     hook, name = record.hook, record.name
     if not any_name and (not isinstance(name, str) or not _NAME.fullmatch(name)):
         raise Broken(f"`{hook}` yielded the name `{name}`, expected `[a-z][a-z0-9_]*`")

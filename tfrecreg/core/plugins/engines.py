@@ -21,8 +21,8 @@ _LOCAL = "local"
 def engine(name: str = _LOCAL, *, jobs: int | None = None, **options: object) -> Engine:
     """An engine for the `engine` argument of operations.
 
-    It starts or connects to its workers when an operation needs them. The end of
-    the `with` block closes it::
+    It starts its workers, or connects to them, when an operation needs them. It closes at the end
+    of the `with` block::
 
         with tfrecreg.engine("dask", address="tcp://host:8786") as engine:
             tfrecreg.open()["mnist"].build(engine=engine)
@@ -30,7 +30,7 @@ def engine(name: str = _LOCAL, *, jobs: int | None = None, **options: object) ->
     Args:
         name: `local`, `dask`, `beam`, `ray`, ``futures:MODULE:CALLABLE`` for an executor of
             :mod:`concurrent.futures`, or an engine of another plugin.
-        jobs: number of workers. By default one per usable processor, or all workers of a
+        jobs: number of workers. The default is one per usable processor, or all workers of a
             cluster.
         options: the engine's own options, the same as for ``--engine-option``:
             https://github.com/tfrecreg/tfrecreg/tree/main/docs/engines.md

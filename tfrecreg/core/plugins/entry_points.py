@@ -39,8 +39,8 @@ def module_of(entry: metadata.EntryPoint) -> str:
 
 
 def is_local(distribution: str) -> bool:
-    """Whether `distribution` names the file of a local plugin (``./checks/blanks.py``) or a local
-    plugin (``./sources/yolo.py:Yolo``) instead of a distribution.
+    """Whether `distribution` is not the name of a distribution, but a local plugin
+    (``./sources/yolo.py:Yolo``) or its file (``./checks/blanks.py``).
     """
     return distribution.startswith("./")
 

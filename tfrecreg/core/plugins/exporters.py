@@ -59,7 +59,7 @@ _EVERYWHERE = LocalStorage("/")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShardToExport:
-    """One shard, for a worker to export. Picklable."""
+    """One shard that a worker exports. Picklable."""
 
     reference: str
     """Name of the build or release, for messages: ``mnist@1.0.0``."""
@@ -104,7 +104,7 @@ def export_plain(
     """Put the shard's records into the folder, as an uncompressed TFRecord file.
 
     An uncompressed shard becomes a hard link, or a copy if linking is impossible. The file is then
-    read from the folder, and refused if it differs from the manifest.
+    read from the folder and compared with the manifest.
 
     Args:
         task: the shard.
@@ -177,7 +177,7 @@ def read_back(
 def _batches(
     task: ShardToExport, storage: Readable, path: str, compression: Literal["none", "gzip"]
 ) -> Iterator[RecordBatch]:
-    """The records of a file. They are verified only when the iterator ends."""
+    """The records of a file. They are not verified before the iterator ends."""
     expected = task.entry.stream_blake3
     for event in scan(storage, path, declared=compression, digest=True):
         if isinstance(event, Fault):
@@ -200,7 +200,7 @@ def refused(task: ShardToExport, why: str) -> RefusedError:
 
 
 def numbered(shards: Sequence[ShardEntry]) -> Iterator[tuple[ShardEntry, int, int]]:
-    """Each shard with its number in its split, and the number of shards of that split."""
+    """Yield each shard, its number in its split, and how many shards that split has."""
     totals: dict[str, int] = {}
     for shard in shards:
         totals[shard.split] = totals.get(shard.split, 0) + 1
@@ -279,7 +279,7 @@ class ExportedDataset:
 class Exporter(ExtensionPoint, ABC):
     """One export of one dataset, in the parent process. All methods are optional.
 
-    By default, an export holds the shards unchanged, under their own names.
+    By default, an export holds the unchanged shards under their own names.
     """
 
     Options: ClassVar[type[Any]] = NoOptions
@@ -289,10 +289,10 @@ class Exporter(ExtensionPoint, ABC):
     payloads: ClassVar[Literal["examples", "any"]] = "examples"
     """The payloads that it accepts. With ``examples``, the dataset must also have a schema."""
     takes_shards: ClassVar[bool] = True
-    """Whether the export has a file per shard. If not, the shards need not be on this machine."""
+    """Whether the export has a file per shard. If it has none, this machine needs no shards."""
     keeps_files: ClassVar[bool] = False
-    """Whether the export has exactly the files of the build or release. The core then copies them
-    to a folder or a URL, and writes the manifest last."""
+    """Whether the export has exactly the files of the build or release. If so, the core copies them
+    to a folder or a URL, the manifest last."""
     takes_some_records: ClassVar[bool] = False
     """Whether it can export only the records that a condition chooses."""
 
@@ -341,7 +341,7 @@ class Exporter(ExtensionPoint, ABC):
         folder: Storage,  # noqa: ARG002 - a default
         shards: Sequence[ExportedShard],  # noqa: ARG002 - a default
     ) -> Iterator[str]:
-        """Write the files beside the shards, and yield notes for the user, one line each.
+        """Write the files beside the shards, and yield notes for the user. Each note is one line.
 
         Args:
             folder: the folder of the export.
@@ -369,7 +369,7 @@ class ShardRecord(NamedTuple):
 def verified_records(task: ShardToExport) -> Iterator[ShardRecord]:
     """Read all records of the shard of `task`, in order.
 
-    Records are verified only at the end, which raises an error if they differ from the manifest.
+    They are compared with the manifest only after the last one. If they differ, an error is raised.
 
     Raises:
         RefusedError: the shard is missing, damaged or replaced.
@@ -461,7 +461,8 @@ class KeyedExample(NamedTuple):
     number: int
     """Its number in the shard, from 0."""
     key: str | None
-    """Key of its item, with surrogate escapes if not UTF-8; None if the shard has no index."""
+    """Key of its item; None if the shard has no index. Bytes that are not UTF-8 are surrogate
+    escapes."""
     size: int
     """Bytes of the payload."""
     features: Example

@@ -78,7 +78,7 @@ class Misbehaviour(Exception):
 
 
 class _State:
-    """The open blocks of this process in which output is diverted."""
+    """How many blocks that divert output are open in this process."""
 
     blocks = 0
     out: TextIO | None = None
@@ -128,8 +128,8 @@ class calling(Diverted):
 _PASSED = (UsageError, MissingExtraError, StorageError)
 """Errors of plugins that are shown to the user unchanged."""
 _PASSED_BY = {"exporter": (*_PASSED, RefusedError)}
-"""Errors that are shown unchanged for kinds of plugins that may raise more. For example, an
-exporter reads shards, which may be damaged."""
+"""For kinds of plugins that may raise more errors, the errors that are shown unchanged. For
+example, an exporter may read damaged shards."""
 
 
 def called(plugin_id: PluginId, name: str, function: Callable[..., T], *arguments: Any) -> T:
@@ -142,7 +142,7 @@ def called(plugin_id: PluginId, name: str, function: Callable[..., T], *argument
 
 
 def wrong_answer(plugin_id: PluginId, name: str, answer: object, expected: str) -> PluginError:
-    """The error for a method that returned `answer`; `expected` describes the right results."""
+    """The error for a method that returned a wrong `answer`. `expected` describes right results."""
     shown = safe(repr(answer), limit=100)
     return plugin_id.error(f"answered `{name}` with {shown}, expected {expected}")
 
@@ -156,7 +156,7 @@ def failure(plugin_id: PluginId, what: str, error: BaseException) -> TfrecregErr
 
 
 def is_told(error: BaseException, passed: tuple[type[TfrecregError], ...] = _PASSED) -> bool:
-    """Whether a plugin's error is shown unchanged. Errors of the plugin's own classes are not,
+    """Whether a plugin's error is shown unchanged. Errors of the plugin's own classes never are,
     because they could have any exit code."""
     return isinstance(error, passed) and type(error).__module__ == TfrecregError.__module__
 

@@ -56,7 +56,7 @@ class NameClash:
     """
 
     kind: str
-    """The kind in words, as :attr:`tfrecreg.core.plugins.records.PluginRecord.kind`."""
+    """The kind in words: see :attr:`tfrecreg.core.plugins.records.PluginRecord.kind`."""
     name: str
     announced: tuple[Announced[Any], ...]
 
@@ -71,7 +71,7 @@ class Disabled:
 
 
 class Plugins:
-    """All plugins, without loading their classes. Lists are in order of name."""
+    """All plugins. Their classes are not loaded yet. Lists are in order of name."""
 
     def __init__(
         self,
@@ -195,8 +195,8 @@ class Plugins:
         *,
         also: Iterable[str] = (),
     ) -> tuple[Any, dict[str, str]]:
-        """The options of the plugin of that kind and name, as an object of its `Options` and as
-        text.
+        """Read the options of the plugin of that kind and name. The results are an object of its
+        `Options` and the options as text.
         """
         plugin_id = self.find(kind, name).plugin_id
         loaded = self.load(kind, name)
@@ -210,9 +210,9 @@ class Plugins:
     def source_options(
         self, name: str, given: Sequence[str] | Mapping[str, Any]
     ) -> tuple[SourceOptions, dict[str, str]]:
-        """The options of the source of that name, with the options that all sources share.
+        """Read the options of the source of that name, and the options that all sources share.
 
-        The second result includes the shared options only if `split` is given.
+        The second result has all options as text, but the shared ones only if `split` is given.
         """
         from tfrecreg.core.build.sources.deal import DealOptions, SourceOptions, shared_options
 
@@ -285,7 +285,7 @@ class Plugins:
 
     @property
     def or_broken(self) -> str:
-        """The end of a hint about available plugins; empty if no plugin is broken."""
+        """The last part of a hint about available plugins; empty if no plugin is broken."""
         if not self._broken:
             return ""
         names = listed(sorted({one.distribution or "?" for one in self._broken}))
@@ -308,13 +308,15 @@ def plugins_of(config: Config, *, untrusted: bool = False) -> Plugins:
 
 
 def plugins_but(off: Sequence[str], found: Plugins | None = None) -> Plugins:
-    """The plugins of this process, or `found`, except plugins that a registry switches off."""
+    """The plugins in `found`, except those that a registry switches off. By default, `found` has
+    the plugins of this process."""
     found = plugins() if found is None else found
     return found.without(off, f"`plugins.disable` in `{CONFIG_NAME}`") if off else found
 
 
 def plugins_with(name: str, home: Storage | None) -> Plugins:
-    """The plugins to look up `name` in. They are the registry's if `name` is a local plugin."""
+    """The plugins among which to look for `name`: the registry's if it is a local plugin, else the
+    plugins of this process."""
     if home is None or not is_local(name):
         return plugins()
     from tfrecreg.core.registry.registry import Registry  # few sources are local
@@ -323,8 +325,8 @@ def plugins_with(name: str, home: Storage | None) -> Plugins:
 
 
 def code_named(name: str) -> Code | None:
-    """The finding code of that name, or its successor; None if there is none. The plugins are only
-    searched if no bundled code has the name.
+    """The finding code of that name, or the code that replaced it; None if no code has the name.
+    The plugins are only searched if no bundled code has the name.
     """
     former = former_codes().get(name)
     found = CORE_CODES.get(name if former is None else former.became[0])

@@ -1,7 +1,7 @@
-"""Lets sources recognize raw data with a bounded look, and holds a source's answer.
+"""Lets sources recognize raw data by a small part of them, and holds a source's answer.
 
-A :class:`RawPreview` offers the first names of some folders and the first bytes of some files. So
-the answer is quick even for a folder of a million files, or for a bucket.
+A source sees only a :class:`RawPreview`: the first names of some folders, and the first bytes of
+some files. So it answers quickly even for a folder of a million files, or for a bucket.
 
 The module also describes the options of a source and the limits of a validator in words.
 
@@ -46,19 +46,19 @@ class Recognition(NamedTuple):
     strength: Strength
     """``exact``: names or contents that only this format has. ``layout``: an arrangement of files
     that the source reads, but that other data may have as well. ``general``: files of a kind that
-    it reads. ``refused``: files of a kind that it refuses, with a helpful reason.
+    it reads. ``refused``: files of a kind that it refuses. The error says what helps.
     """
     reason: str
     """What was found, as the end of a sentence ``FOLDER has …``: ``4 IDX files``."""
     aside: Sequence[str] = ()
-    """Names directly in the folder that the source would not read."""
+    """Names of files and folders directly in the folder that the source would ignore."""
 
 
 class RawPreview:
-    """A bounded look at raw data. It lists 10,000 names per folder in at most 100 folders, and
-    reads 65,536 bytes per file from at most 20 files. :meth:`below` stops after 100,000 files.
+    """A small part of raw data. It lists 10,000 names per folder in at most 100 folders, and reads
+    65,536 bytes per file from at most 20 files. :meth:`below` stops after 100,000 files.
 
-    Folders and files beyond these bounds look empty. Links are followed.
+    Folders and files beyond these limits look empty. Links are followed.
     """
 
     def __init__(self, raw: Readable) -> None:
@@ -112,7 +112,8 @@ class RawPreview:
         return f"{bound}{number:,} {what}{'' if number == 1 else 's'}"
 
     def aside(self, used: Iterable[str]) -> list[str]:
-        """The names directly in the folder that are not hidden and do not lead to `used`."""
+        """The names directly in the folder, except hidden names and the first parts of paths in
+        `used`."""
         tops = {path.partition("/")[0] for path in used}
         return [each.path for each in self.entries() if _shown(each) and each.path not in tops]
 
@@ -240,12 +241,12 @@ def build_hint(place: str, known: Plugins) -> str:
 
 
 def raw_folder(place: str, record: SourceRecord) -> str:
-    """The folder with raw data of a source at, above or below a path; empty if there is none."""
+    """The folder with a source's raw data: `place`, or one above or below it; empty if none."""
     return next((folder for folder, _ in _matching(place, record)), "")
 
 
 def _matching(place: str, record: SourceRecord) -> Iterator[tuple[str, str]]:
-    """The folder with raw data of a source, and the glob that matched."""
+    """Yield the folder with a source's raw data, and the glob that matched."""
     path = Path(os.path.abspath(place))  # noqa: PTH100 - links stay
     # The folder may be unreadable, or the plugin's glob invalid.
     with suppress(OSError, ValueError, NotImplementedError):

@@ -31,7 +31,7 @@ class PluginRecord(Generic[T_co]):
     codes: Sequence[Code] = ()
     """The plugin's own codes, which ``explain``, SARIF and pages describe."""
     load: Callable[[], T_co]
-    """Imports and returns the class. Called when a command uses the plugin, never for listings."""
+    """Imports and returns the class. It is called only to use the plugin, not to list it."""
     extra: str | None = None
     """The extra of its distribution that `load` needs; None if it needs no extra."""
 
@@ -55,21 +55,22 @@ class PluginRecord(Generic[T_co]):
 
 @dataclass(frozen=True, slots=True)
 class SourceRecord(PluginRecord["type[Source]"]):
-    """How a plugin announces a source (a value of ``--source``), a class based on `Source`."""
+    """How a plugin announces a source (a value of ``--source``), whose class extends `Source`."""
 
     name: str
     summary: str
     load: Callable[[], type[Source]]
     recognizes: Sequence[str] = ()
     """Globs such as ``annotations/*.json``, relative to the folder that ``--raw`` names. If a file
-    there matches one, hints name this source for the folder, and a build without ``--source``
+    in that folder matches a glob, hints name this source, and a build without ``--source``
     considers it: see `tfrecreg.core.build.detection.glob_strength`.
     """
     raw: str | None = None
-    """Raw data to use if the user names none: a path below the registry's root, or ``.`` for it."""
+    """Raw data to use if the user names none: a path relative to the registry's root, or ``.``."""
     examine: Callable[[RawPreview], Recognition | None] | None = None
-    """Looks at a folder that matches one of the globs, or at any folder if there are none. Returns
-    why the source can read it, or None if it cannot. Without `examine`, the globs decide.
+    """Looks at a folder in which a file matches one of the globs, or at any folder if the source
+    has no globs. Returns the reason why the source can read the folder, or None if it cannot. If
+    `examine` is None, the globs decide.
     """
 
     refuses: Sequence[str] = ()
@@ -97,15 +98,15 @@ class ValidatorRecord(PluginRecord["type[Validator]"]):
     """The codes of all its findings."""
     load: Callable[[], type[Validator]]
     runs_with: Literal["always", "baseline", "expected", "items", "limits", "asked"] = "always"
-    """When the validator runs without being named. ``always`` means in every check, ``asked`` means
-    never. ``baseline``, ``expected`` and ``items`` need a check that compares with a baseline
-    (``--against``), expected values (``--same-as``, ``--expect``) or a source's items
+    """When the validator runs if ``--only`` does not name it. ``always`` means in every check,
+    ``asked`` means never. ``baseline``, ``expected`` and ``items`` need a check that compares with
+    a baseline (``--against``), expected values (``--same-as``, ``--expect``) or a source's items
     (``--source``). ``limits`` needs a gate that has options for the validator.
     """
     reads_back: bool = False
     """Whether a new build must pass it before it replaces the old build."""
     needs_schema: bool = False
-    """Whether it compares records with the schema, so that it cannot check a build without one."""
+    """Whether it compares records with the schema. If so, it needs builds with a schema."""
 
     kind = "validator"
     plural = "validators"
@@ -160,7 +161,7 @@ class CommandRecord(PluginRecord[Any]):
     """How a plugin announces a command: `load` returns a command of click."""
 
     section: str = ""
-    """The heading above it in ``tfrecreg --help``; empty for ``Commands of plugins``."""
+    """The heading of its group in ``tfrecreg --help``; empty for ``Commands of plugins``."""
 
     kind = "command"
     plural = "commands"

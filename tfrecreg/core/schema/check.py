@@ -44,7 +44,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def presence_text(rule: SchemaFeature | SparseFeature) -> str:
-    """In how many examples of a split the rule requires the feature."""
+    """How many examples of a split must have the feature according to the rule."""
     asks = []
     if 0 < rule.min_fraction < 1:
         asks.append(f"in at least {100 * rule.min_fraction:.6g}%")
@@ -130,7 +130,7 @@ KINDS = {name: kind for kind, name in KIND_NAMES.items()}
 """Maps the name that a schema uses for a kind to the kind."""
 
 MAX_DISTINCT = 100_000
-"""Maximum number of distinct values of a feature, at some 100 bytes each."""
+"""The most distinct values that are kept for a feature. Each takes about 100 bytes."""
 
 _DIGEST_SIZE = 16
 _NO_LIMIT = 2**63
@@ -142,7 +142,7 @@ _SCH007_WARNING = replace(SCH007, severity=Severity.WARNING)
 
 @dataclass(slots=True)
 class DistinctValues:
-    """The distinct values of one feature. Picklable and mergeable; its size is bounded."""
+    """The distinct values of one feature. It can be pickled and merged, and its size is limited."""
 
     limit: int
     values: set[int | bytes] = field(default_factory=set)
@@ -161,7 +161,7 @@ class DistinctValues:
 
     @property
     def is_full(self) -> bool:
-        """Whether there may be more than :attr:`count`."""
+        """Whether the feature may have more distinct values than :attr:`count`."""
         return len(self.values) >= self.limit
 
     def add(self, feature: Feature) -> None:
@@ -183,7 +183,7 @@ class DistinctValues:
         self._take(other.values)
 
     def verdict(self, bounds: ValueCount) -> bool | None:
-        """Whether their number is within `bounds`; None if there are too many to count."""
+        """Whether the number of values is within `bounds`; None if there are too many to count."""
         known = self.count
         if bounds.max is not None and known > bounds.max:
             return False
@@ -200,7 +200,7 @@ class DistinctValues:
 
 
 class DomainMass:
-    """Counts the values of a feature that may have some values outside its domain."""
+    """Counts the values of a feature, and how many of them are outside its domain."""
 
     __slots__ = ("_check", "outside", "total")
 
@@ -226,7 +226,7 @@ class Checker:
         self.masses: dict[str, DomainMass] = {}
         """Counters of the features with a `min_domain_mass` below 1, by name."""
         self.distinct: dict[str, DistinctValues] = {}
-        """Distinct values of the features with limits on them, by name."""
+        """The distinct values of each feature for which the schema limits their number."""
         # Everything that the loop over records needs per feature, without further lookups.
         self._rules = [self._prepare(*each) for each in enumerate(schema.features)]
 

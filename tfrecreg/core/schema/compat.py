@@ -1,14 +1,14 @@
 """Checks whether a reader made from one version of a schema parses records of another version.
 
 A reader parses with the specification from :mod:`tfrecreg.core.schema.compiled`. The check covers
-all records that their schema allows, even if none exist. `docs/schemas.md` has a table of the
-rules.
+every record that the schema of the records allows, even if no such record exists. `docs/schemas.md`
+has a table of the rules.
 
 - **backward**: today's reader parses yesterday's records.
 - **forward**: yesterday's reader parses today's records.
 - **full**: both.
 
-The rules follow TensorFlow's ``example_proto_fast_parsing.cc``; the tests compare every case with
+The rules follow TensorFlow's ``example_proto_fast_parsing.cc``; the tests compare them with
 TensorFlow.
 
 The module also compares two schemas field by field, including fields that are never checked
@@ -94,7 +94,7 @@ def _broken_rules(
     """Yield the name of each broken rule, what the reader requires and what the records have.
 
     `record` is None if the records never have the feature. It is also None if their schema ignores
-    the feature (`unchecked`): the feature may then have any form.
+    the feature, so that it may have any form (`unchecked`).
     """
     fixed, always, kind = spec.form == "fixed", "be in every example", f"be {reader.kind}"
     if fixed and unchecked:
@@ -211,7 +211,8 @@ class SchemaChange:
 
 
 def compare_schemas(expected: Schema, found: Schema) -> tuple[SchemaChange, ...]:
-    """The fields in which two schemas differ: the schema's own, then those of its parts by name."""
+    """The fields in which two schemas differ. The schema's own fields come first, then its parts in
+    order of name."""
     before, after = _parts(expected), _parts(found)
     order = sorted({*before, *after}, key=lambda each: (each[1] != "", each[1], each[0]))
     return tuple(change for part in order for change in _changes(part, before, after))

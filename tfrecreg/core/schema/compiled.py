@@ -1,16 +1,15 @@
 """A compiled schema: the declarations of a schema that apply in one environment.
 
 A compiled schema is picklable and independent of protobuf, so it can be sent to workers. It has the
-rules for single records and the few rules for splits that need only counts. Rules that need
-statistics (drift, skew, comparators, the vocabulary of a language) are left to TFDV.
+rules for single records, and the rules for splits that need only counts. It has no rules that need
+statistics (drift, skew, comparators, the vocabulary of a language), because TFDV checks these.
 
 The module also renders a schema as JSON and as a specification for `tf.io.parse_example`. The
 specification treats each feature in one of these ways:
 
 - A feature is left out if its life cycle stage excludes it or only other environments have it.
   Nothing about such a feature is certain.
-- It is left out if it has no type or the type STRUCT. A reader needs a type that an example can
-  hold.
+- It is left out if it has no type or the type STRUCT, because no example can hold such a feature.
 - It is a `FixedLenFeature` if every example has it and the number of values is fixed, either by a
   shape of known sizes or by a value count whose `min` equals its `max`.
 - Otherwise it is a `RaggedFeature` if the schema has `represent_variable_length_as_ragged`, else a
@@ -105,7 +104,7 @@ def compile_schema(schema: Schema, environment: str | None = None) -> CompiledSc
 
 
 def belongs(feature: SchemaFeature, schema: Schema, environment: str | None) -> bool:
-    """Whether a feature belongs to an environment; None for any environment."""
+    """Whether a feature belongs to `environment`. Every feature does if `environment` is None."""
     if environment is None or environment in feature.in_environment:
         return True
     if environment in feature.not_in_environment:
@@ -162,7 +161,7 @@ class TensorSpec:
     dtype: Literal["string", "int64", "float32"]
     """TensorFlow's name."""
     shape: tuple[int, ...] = ()
-    """Shape of the fixed form, ``()`` for a scalar; meaningless for other forms."""
+    """Shape if the form is fixed, ``()`` for a scalar. It means nothing for other forms."""
 
 
 def tensor_specs(schema: Schema, environment: str | None = None) -> tuple[TensorSpec, ...]:
@@ -194,7 +193,7 @@ def tf_source(schema: Schema) -> str:
 
 
 def schema_json(schema: Schema) -> dict[str, Any]:
-    """The schema for a JSON document: its features by name, in the schema's order.
+    """The schema for a JSON document. It has the features by name, in the schema's order.
 
     Fields that are not set have no entry. The `kind` of a domain is ``int``, ``float``, ``string``,
     ``bool``, ``image``, ``struct``, or another domain's name (``url``, ``time`` …). Bounds that

@@ -1,8 +1,8 @@
 """Contradictions in a schema that protobuf's parser does not find.
 
 TFDV finds most of them, but only when it validates statistics. It then repairs the schema in memory
-and continues. Here they are errors: no check uses a schema that contradicts itself. A feature that
-its life cycle stage excludes from validation needs only a valid name.
+and continues. Here they are errors, so no check uses a schema that contradicts itself. A feature
+that its life cycle stage excludes from validation needs only a valid name.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def contradictions(message: Any) -> Contradictions:
 
 
 def _names(messages: Iterable[Any], group: str, declared: dict[str, Any]) -> Contradictions:
-    """Find messages that have no name or share a name with a different declaration."""
+    """Find messages without a name, and messages with the name of another message that differs."""
     for message in messages:
         if not message.HasField("name"):
             yield "", f"a `{group}` has no name"
@@ -174,7 +174,7 @@ def _of_values(message: Any) -> Iterator[str]:
         if dim.size < 0:
             yield f"has a dimension of size {dim.size}"
     if both := set(message.in_environment) & set(message.not_in_environment):
-        yield f"is both in and not in the environment `{safe(min(both))}`"
+        yield f"is included in the environment `{safe(min(both))}` and excluded from it"
 
 
 def _of_domain(message: Any, which: str, domains: Mapping[str, str]) -> Iterator[str]:

@@ -1,29 +1,30 @@
 """The parts of a schema as frozen values: picklable, comparable, without protobuf.
 
-They follow the messages of ``tensorflow_metadata/proto/v0/schema.proto``. Fields that nothing here
-uses (annotation metadata, comparators, tensor representations) are left out; the text keeps them.
+They follow the messages of ``tensorflow_metadata/proto/v0/schema.proto``. Fields of messages that
+are not used here (annotation metadata, comparators, tensor representations) are left out, but
+:attr:`Schema.text` keeps them.
 
 Where the meaning of a schema is unclear, these rules apply:
 
 - A feature is **required** if ``presence.min_fraction`` is 1. A smaller fraction and `min_count`
   apply to the examples of a split, and are checked when the split has been read.
-- A **shape** fixes the number of values of a feature that is present; it does not make the feature
-  required. (TFDV requires a feature with a shape in every example.)
+- A **shape** fixes the number of values of a feature that is present, but does not require the
+  feature. (TFDV requires a feature with a shape in every example.)
 - A feature whose **kind is not set** counts as missing. An **empty list** counts as present,
   without values. TFDV and `tf.io.parse_example` do the same.
-- In an **environment**, the features that it excludes are unexpected, as in TFDV. Without an
-  environment, every feature is expected.
+- In an **environment**, records should not have the features that the environment excludes, as in
+  TFDV. Without an environment, every feature is expected.
 - The **stages** PLANNED, ALPHA, DEPRECATED, DISABLED, DEBUG_ONLY and VALIDATION_DERIVED exclude a
   feature from validation: its presence and its values do not matter.
 - **NaN and infinity** are errors if the float domain forbids them with `disallow_nan` or
-  `disallow_inf`. If it sets neither field, both give warnings, because training on them fails
-  silently. ``disallow_nan: false`` and ``disallow_inf: false`` allow them.
+  `disallow_inf`. If the domain sets neither field, NaN and infinity give warnings, because training
+  on them fails silently. To allow them, set ``disallow_nan: false`` and ``disallow_inf: false``.
 - An example has all parts of a **sparse feature** or none of them. It has one index per value, and
   the indices are within `dense_shape`. A **weighted feature** has one weight per value. Sparse and
   weighted features belong to an environment if all their parts do.
-- **Distinct values** (`unique_constraints`) are counted per split, **examples**
+- **Distinct values** (`unique_constraints`) are counted in each split. **Examples**
   (`dataset_constraints`) are counted over all splits.
-- No example can hold a feature of type **STRUCT**: a required STRUCT feature is always missing.
+- No example can hold a feature of type **STRUCT**, so a required STRUCT feature is always missing.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ IGNORED_STAGES = frozenset(
 derived feature occurs only in statistics, never in records."""
 
 PIXELS = re.compile(r"pixels:([1-9][0-9]{0,4})x([1-9][0-9]{0,4})x([1-4])", re.ASCII)
-"""The tag of a feature that holds the pixels of an image: height, width, channels."""
+"""The tag of a feature that holds an image's pixels. It gives height, width and channels."""
 
 SEQUENCE = "##SEQUENCE##"
 """The STRUCT feature under which TFX puts the feature lists of a SequenceExample."""
@@ -200,8 +201,8 @@ class _Countable(_Declaration):
 
 @dataclass(frozen=True, kw_only=True)
 class SchemaFeature(_Countable):
-    """The declaration of one feature. Fields hold what the text says. Properties say what
-    applies."""
+    """The declaration of one feature. Fields hold what the schema's text says. Properties say which
+    rules apply."""
 
     type: FeatureType | None
     """None if not set. See :attr:`kind`."""
@@ -209,7 +210,7 @@ class SchemaFeature(_Countable):
     """Sizes of the dimensions; ``()`` is a scalar. The shape is None if none is given. A dimension
     is None if it has no size."""
     value_count: ValueCount | None = None
-    """Also set for `value_counts` with a single level."""
+    """The bounds in `value_count`, or in `value_counts` if it has a single level."""
     levels: tuple[ValueCount, ...] = ()
     """`value_counts` with several levels, outermost first. No `tf.train.Example` can hold them."""
     domain: Domain | None = None
@@ -260,7 +261,7 @@ class SchemaFeature(_Countable):
 
     @property
     def tensor_shape(self) -> tuple[int | None, ...] | None:
-        """The shape. If none is given, a fixed, positive number of values makes one dimension."""
+        """The shape. Its default is one dimension if the number of values is fixed and positive."""
         if self.shape is None and self.min_values and self.min_values == self.max_values:
             return (self.min_values,)
         return self.shape
@@ -270,7 +271,7 @@ class SchemaFeature(_Countable):
         """The domain that each value is checked against; None if any value passes.
 
         A FLOAT feature without a domain gets an empty domain, so that values that are not finite
-        give a warning. Without a type, only strings and images are checked.
+        give a warning. If the feature has no type, only domains of strings and images are checked.
         """
         domain = self.domain
         if isinstance(domain, (StringDomain, ImageDomain)):
@@ -281,7 +282,7 @@ class SchemaFeature(_Countable):
 
     @property
     def domain_mass(self) -> float:
-        """Fraction of values that must be in the domain. Below 1 only for strings, as in TFDV."""
+        """Fraction of values that must be in the domain: 1 unless they are strings, as in TFDV."""
         if self.min_domain_mass is None or not isinstance(self.domain, StringDomain):
             return 1.0
         return self.min_domain_mass
@@ -323,13 +324,13 @@ class SparseFeature(_Countable):
     """A sparse tensor of index features and a value feature. Examples have no feature `name`."""
 
     indices: tuple[str, ...]
-    """INT features: one per dimension, each with one index per value."""
+    """One INT feature per dimension. Each has one index per value."""
     values: str
     """The feature with the values."""
     shape: tuple[int | None, ...] | None = None
     """Shape of the dense tensor; None if not given. A dimension without a size is None."""
     is_sorted: bool = False
-    """Whether the indices are strictly ascending, with the first dimension compared first."""
+    """Whether the indices must be strictly ascending. The first dimension is compared first."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -379,7 +380,7 @@ class Schema:
         return {each.name: each.pixels for each in self.features if each.pixels is not None}
 
     def byte_pixels(self) -> dict[str, tuple[int, int, int]]:
-        """Like :meth:`pixels`, but only for BYTES, whose values do not tell an image's shape."""
+        """Like :meth:`pixels`, but only for BYTES, because bytes do not show the image's shape."""
         kinds = {each.name: each.kind for each in self.features}
         return {name: size for name, size in self.pixels().items() if kinds[name] == "BYTES"}
 

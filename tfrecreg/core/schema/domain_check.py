@@ -1,7 +1,7 @@
 """Checks of the values of one feature against its domain.
 
-A check is made once per feature and called once per record. If all values are valid, it costs a few
-calls at C level. Otherwise it checks them one by one, to name the first invalid one.
+A check is made once per feature and called once per record. If all values are valid, it makes only
+a few calls of C functions. Otherwise it checks the values one by one to find the first invalid one.
 
 A regular expression matches text in a time format. It supports the specifiers of Python's
 `time.strptime` that mean the same in every locale. Names of months and days are English.

@@ -36,9 +36,10 @@ def schema_images(target: Target) -> tuple[str, ...]:
 class ImageFeatures:
     """The features of one shard that hold encoded images.
 
-    If a record has :data:`ENCODED`, this is the only one, unless the schema names only other
-    features. Otherwise they are the features that the schema names. If it names none, they are the
-    features whose values begin like images in the first records.
+    A record with the feature :data:`ENCODED` has no other image features, unless the schema names
+    other features but not this one. In other records, the features that the schema names hold
+    images. If it names none, features hold images if their values begin like images in the first
+    records.
     """
 
     def __init__(self, named: tuple[str, ...] = ()) -> None:

@@ -2,8 +2,9 @@
 
 A draft generalizes the data, so that more data of the same kind pass. A feature gets a fixed shape
 only if every example has it with the same number of values. It gets a list of strings only if few
-strings recur often. It gets bounds only if it is a label or a height, width or channel count that
-is the same in all images. The data pass their draft, except for features with several types.
+strings recur often. It gets bounds only if it is a label, or if it is a height, width or channel
+count that is the same in all images. The data conform to their draft, except for features with
+several types.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ _REPEATS = 5
 _SIDES = frozenset({"height", "width", "channels"})
 """Last parts of the names of features that hold the sides or channels of an image."""
 _LABELS = frozenset({"category", "category_id", "class", "class_id", "classes", "target"})
-"""Last parts of names that hold classes, besides those that end in ``label`` or ``labels``."""
+"""Last parts of the names of features that hold classes. Names that end in ``label`` or ``labels``
+also count."""
 
 
 @dataclass(slots=True)
@@ -126,7 +128,7 @@ class SeenFeature:
 
     limit: WordLimit = DRAFT_LIMIT
     kinds: dict[Kind, KindSummary] = field(default_factory=dict)
-    """One summary per kind. There are several if examples disagree."""
+    """One summary per kind. There are several if the feature's kind differs between examples."""
     unset: int = 0
     """Number of examples where the feature has no kind."""
 
@@ -152,14 +154,14 @@ class SeenFeature:
         return sum(summary.examples for summary in self.kinds.values())
 
     def most_frequent(self) -> Kind | None:
-        """The most frequent kind. If several are equally frequent, the lowest by number."""
+        """The most frequent kind. Of equally frequent kinds, the one with the lowest number."""
         return min(self.kinds, key=lambda kind: (-self.kinds[kind].examples, kind), default=None)
 
 
 class SchemaSketch:
     """A summary of the examples of a dataset, and the draft that follows from it.
 
-    Picklable and mergeable: make one per shard, then merge them. Its size is bounded.
+    Make one per shard, then merge them. A summary can be pickled, and its size is limited.
     """
 
     def __init__(self) -> None:

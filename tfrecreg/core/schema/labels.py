@@ -1,8 +1,8 @@
 """The options of the validator `annotations`, and the features of labels and objects.
 
-Features have the names of TensorFlow's object detection. Source: `tfexample_decoder` and the
-dataset tools of the TensorFlow models repository (``research/object_detection``); its models for
-image classification call labels `image/class/label`.
+The features have the same names as in `tfexample_decoder` and the dataset tools of the TensorFlow
+models repository (``research/object_detection``). Models for image classification in that
+repository call labels `image/class/label`.
 
 The module also counts the classes of records, and collects the names of class numbers.
 """
@@ -71,7 +71,7 @@ class Labels(NamedTuple):
 
     label: str
     text: str | None
-    """None if unknown, because a feature `text` beside `label` may hold anything."""
+    """None if no such feature is known. One called `text` beside `label` may hold anything."""
 
 
 def labels_of(options: AnnotationsOptions, mapped: Iterable[str]) -> tuple[Labels, ...]:
@@ -88,8 +88,8 @@ def known_features(labels: Iterable[Labels]) -> set[str]:
 
 
 def _text_of(label: str) -> str | None:
-    """For ``image/class/label``, this is ``image/class/text``; for ``species``,
-    ``species/text``."""
+    """The feature with the names of the classes in `label`: ``image/class/text`` for
+    ``image/class/label``, and ``species/text`` for ``species``."""
     head, found, _ = label.rpartition("class/label")
     if found and (not head or head.endswith("/")):
         return f"{head}class/text"
@@ -105,11 +105,11 @@ _MOST_NAME_BYTES = 256
 
 @dataclass(slots=True)
 class ClassCounts:
-    """Number of objects or records per class. Counts can be merged, up to 100,000 classes."""
+    """Number of objects or records per class, for up to 100,000 classes. Counts can be merged."""
 
     counts: dict[int, int] = field(default_factory=dict)
     full: bool = False
-    """Whether there were more classes, so that the counts are incomplete."""
+    """Whether the counts are incomplete because the records have more classes."""
 
     def add(self, label: int, times: int = 1) -> None:
         """Count a class `times` times."""
@@ -145,12 +145,13 @@ def histogram(counts: Mapping[int, int], names: LabelMap) -> dict[str, int]:
 
 @dataclass(slots=True)
 class ClassNames:
-    """The names that records give to class numbers if there is no label map. Bounded."""
+    """The names that records give to class numbers if there is no label map. Their number is
+    limited."""
 
     names: dict[int, list[bytes]] = field(default_factory=dict)
-    """Up to three names per number: those that sort first by bytes, in any reading order."""
+    """For each number, the three names that come first in the order of bytes, not of reading."""
     full: bool = False
-    """Whether there were more names, so that these are incomplete."""
+    """Whether the names are incomplete because the records name more classes."""
 
     def add(self, label: int, name: bytes) -> None:
         """Add the name that a record gives to the class `label`."""

@@ -31,7 +31,7 @@ NOT_AN_EXAMPLE = "the payload should be a tf.train.Example"
 """The message of `SCH001`."""
 
 TOO_LARGE = "too_large"
-"""Stands for the unknown kind of records that are too large for memory."""
+"""Replaces the kind of records that are too large for memory, whose kind is unknown."""
 
 _SHOWN = 8
 """Number of bytes of a payload that a finding shows."""
@@ -42,7 +42,8 @@ class PayloadCounts:
     """Counts of the payloads of a shard. Plain data, small."""
 
     kinds: dict[str, int] = field(default_factory=dict)
-    """Number of payloads by value of a :class:`PayloadKind`, or :data:`TOO_LARGE`."""
+    """Number of payloads by kind. Keys are values of :class:`PayloadKind`, and
+    :data:`TOO_LARGE`."""
     others: list[Location] = field(default_factory=list)
     """The first records that are not Examples."""
 

@@ -1,8 +1,8 @@
 """Parses and prints schemas in protobuf's text form. Imports protobuf only when it is used.
 
 The text is a `tensorflow.metadata.v0.Schema`, which TFX, TFDV and TFDS keep in files named
-``schema.pbtxt``. The message classes come from the package `tensorflow-metadata`; TensorFlow is not
-needed.
+``schema.pbtxt``. The message classes come from the package `tensorflow-metadata`, so TensorFlow is
+not needed.
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ def _unquoted(string: str) -> str:
 
 
 def schema_message(schema: Schema) -> Any:
-    """The protobuf message of a schema, a new one each time."""
+    """The protobuf message of a schema. Each call makes a new message."""
     return _parse(schema.text, schema.where)
 
 

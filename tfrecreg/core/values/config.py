@@ -70,8 +70,8 @@ class FailOn(str, Enum):
 class Waiver:
     """An accepted finding: `[[waivers]]` in `tfrecreg.toml`.
 
-    Globs are as in :func:`fnmatch.fnmatchcase`: ``*``, ``?`` and ``[…]``; a literal ``[`` is
-    written ``[[]``. If `code` and `fingerprint` are both given, both must match.
+    Globs are as in :func:`fnmatch.fnmatchcase`: ``*``, ``?`` and ``[…]``. Write ``[[]`` for a
+    literal ``[``. If `code` and `fingerprint` are both given, both must match.
     """
 
     owner: str
@@ -189,10 +189,9 @@ def judge(
 
 
 def concerns(waiver: Waiver, dataset: str) -> bool:
-    """Whether a waiver may cover findings of `dataset`. False only if it certainly covers none.
-
-    A fingerprint is ``CODE:dataset:…``. If its first two parts have no wildcard, the second part is
-    the dataset.
+    """Whether a waiver may cover findings of `dataset`. False only if it certainly covers none of
+    them. A fingerprint is ``CODE:dataset:…``. If its first two parts have no wildcard, the second
+    part is the dataset.
     """
     code, _, rest = waiver.fingerprint.partition(":")
     named = rest.partition(":")[0]
@@ -283,12 +282,14 @@ class InflationLimit:
     allowance: Annotated[int, Meta(ge=0)] = 512
     """Additional bytes per record, for keys and labels of tiny records."""
     base: Literal["decoded", "stored"] = "decoded"
-    """The size of the raw data that counts: after decompression of whole files, or as stored."""
+    """Which size of the raw data counts: their size after decompression of whole files, or as
+    stored."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateConfig:
-    """`[gates.<name>]`: a gate. Keys that one of its tables lacks come from `[gates.default]`."""
+    """`[gates.<name>]`: a gate. If one of its tables lacks a key, the value comes from
+    `[gates.default]`."""
 
     fail_on: FailOn = FailOn.ERROR
     validators: tuple[_Text, ...] | None = None
@@ -341,7 +342,7 @@ class Config:
     policy: PolicyConfig = field(default_factory=PolicyConfig)
     plugins: PluginsConfig = field(default_factory=PluginsConfig)
     broken: dict[str, DatasetConfigError] = field(default_factory=dict)
-    """By name, the error of each dataset whose file cannot be read. `datasets` lacks these."""
+    """The error of each dataset whose file cannot be read, by its name. `datasets` lacks these."""
     home: str = ""
     """The registry's folder, where local plugins are looked up; empty outside a registry."""
 
@@ -360,7 +361,8 @@ class Config:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _File:
-    """The content of `tfrecreg.toml`. Gates stay tables until the default is merged into them."""
+    """The content of `tfrecreg.toml`. Each gate is a table, because values of the default gate are
+    added to it later."""
 
     gates: dict[str, dict[str, Any]] = field(default_factory=dict)
     waivers: tuple[Waiver, ...] = ()
@@ -406,7 +408,7 @@ def _gate(table: dict[str, Any], path: KeyPath) -> GateConfig:
 
 
 def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
-    """`above` merged over `below`: tables are merged key by key, other values are replaced."""
+    """Merge two tables, and tables inside them. If both have a value, the one in `above` counts."""
     joined = dict(below)
     for key, value in above.items():
         under = joined.get(key)

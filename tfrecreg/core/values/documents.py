@@ -1,8 +1,8 @@
 """Parses and renders JSON files of this package, computes their digests, and reports invalid files.
 
 Digests are computed from the canonical form of RFC 8785 (JCS). Here, it has only objects, arrays,
-strings, integers, booleans and null. Fractions would need the rules of ECMAScript, and manifests
-have none.
+strings, integers, booleans and null. It has no fractions, because manifests have none and they
+would need the rules of ECMAScript.
 
 The module also reads TOML, and changes values in it without losing comments and order.
 """
@@ -61,7 +61,7 @@ def texts_of(plain: Mapping[str, Any], *names: str) -> dict[str, str]:
 
 
 def digest_apart(plain: Mapping[str, Any], *apart: str) -> str:
-    """The blake3 digest, in hex, of the canonical JSON of `plain` without the fields in `apart`."""
+    """The blake3 digest, in hex, of `plain` as canonical JSON, without the fields `apart`."""
     covered = {name: plain[name] for name in plain if name not in apart}
     return blake3(canonical_json(covered)).hexdigest()
 

@@ -140,7 +140,8 @@ class ConfigError(UsageError):
 
 
 class DatasetConfigError(ConfigError):
-    """`datasets/NAME.toml` does not parse or has an invalid value: no other dataset is affected."""
+    """`datasets/NAME.toml` does not parse or has an invalid value. Other datasets are not
+    affected."""
 
 
 class UntrustedPluginError(UsageError):

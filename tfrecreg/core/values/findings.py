@@ -62,17 +62,17 @@ class Code:
     found, and what helps.
     """
     tensorflow: tuple[TensorflowOutcome, ...] = ()
-    """What TensorFlow may do at such a fault, the most frequent outcome first; each location has
-    its own outcome. Empty if the code does not concern reading the file.
+    """What TensorFlow may do at such a fault, with the most frequent outcome first. Each location
+    of a finding has its own outcome. Empty if the code does not concern reading the file.
     """
     counted: tuple[str, str] | None = None
-    """For a code that a source gives to items: the text after the number of items, for one item and
-    for several: ``("item is incomplete", "items are incomplete")``.
+    """For a code that a source gives to items, the text after the number of items. The first text
+    is for one item, the second for several: ``("item is incomplete", "items are incomplete")``.
     """
 
     def count_text(self, number: int) -> str:
-        """The number with the text: ``80 items are incomplete``. If `counted` is not set, it is
-        ``80 ×`` and the summary.
+        """The number and its text: ``80 items are incomplete``. If `counted` is not set, the text
+        is ``×`` and the summary.
         """
         if self.counted is None:
             return f"{number:,} × {self.summary}"
@@ -133,7 +133,7 @@ class Finding:
     rule: str
     severity: Severity
     message: str
-    """One line with the expected and the found value; it is the same for all places."""
+    """One line with the expected and the found value. It is the same for all places."""
     hint: str
     fingerprint: str
     """The identity of the finding, which stays the same in other builds. Waivers match it with

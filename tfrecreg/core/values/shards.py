@@ -14,7 +14,7 @@ from tfrecreg.core.values.text import safe
 from tfrecreg.core.values.typed_values import parse_size
 
 FRAMING = 16
-"""Number of bytes that a record takes besides its payload."""
+"""Number of bytes that a record takes in addition to its payload."""
 SHARDS_PER_HOST = 10
 """TensorFlow advises at least this many shards for each host that reads them."""
 MIN_HOST_SHARD = 10_000_000
@@ -100,11 +100,12 @@ class ShardName:
     split: str | None
     """The split in its normal spelling; None if the name has no split."""
     number: int
-    """Number of the shard in its set, from 0. In a wrong name the number may be `of` or higher."""
+    """Number of the shard in its set, from 0. If the name is wrong, the number may be as high as
+    the number of shards, or higher."""
     of: int | None
     """Number of shards of the set; None if the name does not declare it."""
     records: int | None
-    """Number of records of the shard, which names such as ``train00-2071.tfrec`` declare; else
+    """Number of records of the shard, if the name declares it, as in ``train00-2071.tfrec``; else
     None.
     """
     stem: str
@@ -122,9 +123,9 @@ def parse_shard_name(filename: str) -> ShardName | None:
     ``x_3.tfrecord``, ``03.tfrecord``; each with ``.gz``; and ``part-r-00000`` or
     ``part-00000-<uuid>-c000.tfrecord`` (Spark), for which see :func:`is_any_part`.
 
-    A split is recognized only as the last word before the number or the ending:
-    ``test_reads.tfrecord`` may be the data of a test or a test split. Hidden files and the sharded
-    files of other formats (``x.array_record-00000-of-00001``, a checkpoint's
+    Only the last word before the number or the ending is recognized as a split. Elsewhere it is
+    uncertain: ``test_reads.tfrecord`` may be a test split, or the data of a test. Hidden files and
+    the sharded files of other formats (``x.array_record-00000-of-00001``, a checkpoint's
     ``variables.data-00000-of-00001``) do not match.
     """
     if filename.startswith(".") or "/" in filename:
@@ -205,8 +206,8 @@ def is_split_word(text: str) -> bool:
 
 
 def folder_split(name: str, *, tfx: bool = False) -> str:
-    """The split in a folder's name, spelled as it is there. Such names are ``valid``,
-    ``flowers_test``, ``train_set`` and, with `tfx`, ``Split-train``. Empty if there is none.
+    """The split in a folder's name, in the same spelling; empty if there is none. Such names are
+    ``valid``, ``flowers_test``, ``train_set`` and, with `tfx`, ``Split-train``.
     """
     match = (_TFX_FOLDER if tfx else _SPLIT_FOLDER).fullmatch(name)
     return match["split"] if match is not None else ""
@@ -293,8 +294,8 @@ def _as_tfds(records: int, total: int) -> int:
     """The number of shards by TFDS's rule (`ShardConfig.calculate_number_shards` in
     `shard_utils.py`).
 
-    This function differs if a few records are too large for every number that TFDS's rule allows.
-    TFDS then puts all of these records into one shard; here each shard stays near 1 GiB.
+    A few large records may be too large for every number that TFDS's rule allows. TFDS then puts
+    all of them into one shard. This function keeps each shard near 1 GiB.
     """
     fewest, most = max(1, total // _MAX_SHARD), max(1, total // _MIN_SHARD)
     if fewest > 1024:
@@ -338,9 +339,9 @@ def class_name(names: Mapping[int, str], label: int) -> str:
 
 
 def collision(names: Iterable[str]) -> str:
-    """A clause about two names that differ only in case or Unicode normal form; may be empty.
-
-    One of the two is nearly always a mistake, made on a system that treats both as the same name.
+    """A clause about two names that differ only in case or Unicode normal form; empty if there are
+    none. One of the two is nearly always a mistake, made on a system for which both names are the
+    same.
     """
     seen: dict[str, str] = {}
     for name in names:

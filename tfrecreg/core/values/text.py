@@ -1,7 +1,7 @@
 """Turns values into text and JSON: escapes for terminals and logs, sizes, counts, lists of names.
 
-Base classes of plugins inherit from :class:`ExtensionPoint`. It makes a misspelled method an error;
-otherwise nothing would call the method.
+Base classes of plugins inherit from :class:`ExtensionPoint`. It raises an error for a misspelled
+method, which nothing would call.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from reprlib import Repr
 from typing import Any
 
 DOCS = "https://github.com/tfrecreg/tfrecreg/tree/main/docs"
-"""The address of the documentation, as in pyproject.toml, because a wheel has no folder `docs`."""
+"""The address of the documentation, also in pyproject.toml. A wheel has no folder `docs`."""
 _HARMLESS = re.compile(r"[A-Za-z0-9 _.,/@%+=()-]*")
 """Matches texts that have no characters to escape, which are nearly all texts."""
 _KEEP = frozenset({"Ll", "Lu", "Lt", "Lm", "Lo", "Mn", "Mc", "Me"})
@@ -210,8 +210,8 @@ def overrides(thing: object, base: type, name: str) -> bool:
 def json_data(value: object) -> Any:
     """A result as objects, lists and values that JSON can hold.
 
-    A record becomes an object with its fields, except fields that its `repr` omits. If the document
-    of a record has other keys, the record has a method `to_json` that returns it. The document may
+    A record becomes an object with its fields, except fields that its `repr` omits. A record whose
+    document has other keys has a method `to_json`, which returns the document. The document may
     contain records. JSON has no NaN and no infinity, so NaN becomes null and infinity becomes a
     word. A value of any other type becomes its text.
     """

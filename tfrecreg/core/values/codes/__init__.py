@@ -92,7 +92,7 @@ class Former(NamedTuple):
 
     code: str
     became: tuple[str, ...]
-    """The code that replaced it; two codes if it was used for both skipped items and remarks."""
+    """The codes that replaced it: two if it was used for both skipped items and remarks."""
     about: str
     """The meaning of the former code. Findings with the new code repeat it in `detail`."""
 
