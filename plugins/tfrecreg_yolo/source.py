@@ -258,7 +258,7 @@ def _read_row(line: bytes, context: YoloContext) -> tuple[int, Sequence[float], 
     if task != "obb" and count == 4 + number * dimensions:
         x, y, width, height, *points = values
         if dimensions == 2:
-            # A point at the origin, or left of it or above it, does not count.
+            # A point does not count if neither of its coordinates is above 0.
             pairs = zip(points[::2], points[1::2], strict=True)
             points = [each for x, y in pairs for each in (x, y, 0.0 if x <= 0 and y <= 0 else 2.0)]
         return int(category), (x - width / 2, y - height / 2, width, height), points
