@@ -136,7 +136,7 @@ def test_a_shard_with_fewer_records_in_as_many_bytes_is_named(
     assert path.stat().st_size == entry.bytes
     message = stopped(tf, load("digits", "train", registry=digits_registry))
     assert (
-        f"`{SHARD}` of digits should have {entry.records} records, it has {entry.records - 1}: "
+        f"`{SHARD}` of digits should have {entry.records} records, but it has {entry.records - 1}: "
         "`tfrecreg check digits`"
     ) in message
 
@@ -160,7 +160,7 @@ def test_a_shard_with_more_records_than_registered_is_named(
     write(tmp_path / "schemas/odd.pbtxt", 'feature { name: "text" type: BYTES }')
     message = stopped(tf, load("odd", registry=tmp_path))
     assert (
-        f"`odd-all.tfrecord-0000{long}-of-00002` of odd should have 2 records, it has more"
+        f"`odd-all.tfrecord-0000{long}-of-00002` of odd should have 2 records, but it has more"
         in message
     )
 
@@ -287,4 +287,4 @@ def test_a_shard_that_is_emptied_between_two_epochs_is_named(
     write(digits_registry / "data/digits" / OTHER, b"")
     records = entry_of(digits_registry, OTHER).records
     message = stopped(tf, dataset, entry_of(digits_registry).records)
-    assert f"`{OTHER}` of digits should have {records} records, it has 0: `tfrecreg" in message
+    assert f"`{OTHER}` of digits should have {records} records, but it has 0: `tfrecreg" in message

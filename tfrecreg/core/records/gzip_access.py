@@ -212,7 +212,9 @@ def inflated(storage: Storage, path: str) -> Iterator[bytes]:
 
 
 HEADER_LIMIT = 1 << 20
-"""A longer header counts as damage. An extra field of 64 KiB, a name and a comment are shorter."""
+"""A longer header counts as damage. A header with an extra field of 64 KiB, a name and a comment is
+shorter.
+"""
 
 _MOST_LITERALS = _MOST_DISTANCES = 29
 _LEAST = (5, 1, 10)

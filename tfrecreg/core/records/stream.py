@@ -78,8 +78,8 @@ class ByteStream(Protocol):
 
     @property
     def position(self) -> int:
-        """Byte of the stream at which reading would continue; the stream's end after all bytes were
-        read.
+        """Byte of the stream at which reading would continue. It is the stream's end if all bytes
+        were read.
         """
 
     def bound(self) -> int:

@@ -46,8 +46,8 @@ _DESCRIBES = re.compile(
     r"|(?:manifest|labels|dataset_info|features|salvage)\.json|ledger\.jsonl",
     re.DOTALL,
 )
-"""Names of files that are never reported as left out: files beside shards that checks read, files
-that people read, and Spark's marker files.
+"""Names of files that are never reported as left out: files that checks read beside the shards,
+files for people, and Spark's marker files.
 """
 
 
@@ -96,7 +96,7 @@ def left_out_line(paths: Sequence[str]) -> str:
     several = (f"*{kind}" if kind and names[1:] else names[0] for kind, names in kinds.items())
     shown = listed(several, most=_KINDS)
     files = "1 file is" if len(paths) == 1 else f"{len(paths):,} files are"
-    return f"{files} left out, not named as a TFRecord: {shown}"
+    return f"{files} left out (only files named like TFRecords are read): {shown}"
 
 
 def names_folder(word: str) -> bool:

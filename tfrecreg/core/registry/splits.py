@@ -181,8 +181,8 @@ class SplitTarget(NamedTuple):
         return self.data.registry.storage if self.data.registry is not None else None
 
     def is_raw(self, schema: str | os.PathLike[str] | None = None) -> bool:
-        """Whether its records can only be read as payloads: the manifest says that they are not
-        Examples, and no schema describes them as SequenceExamples.
+        """Whether its records can only be read as payloads. This is so if the manifest says that
+        they are not Examples, and no schema describes them as SequenceExamples.
         """
         kind = adopted_kind(self.manifest)
         if kind is not PayloadKind.SEQUENCE_EXAMPLE:
@@ -296,8 +296,8 @@ def expect_listed(target: Target, splits: Sequence[str], *, whole: bool) -> None
 
 
 def chosen_splits(name: str, splits: Sequence[str], words: str | None) -> tuple[str, list[str]]:
-    """The expression `words`, by default the name of the only split, and the splits that it
-    names.
+    """The expression `words`, and the splits that it names. If `words` is None, the expression is
+    the name of the only split.
     """
     if words is None:
         if len(splits) != 1:
@@ -384,7 +384,7 @@ class SplitRecords:
         return f"record {record} of `{safe(entry.path, limit=1000)}` of {self._name}"
 
     def key(self, number: int) -> str:
-        """A clause with the record's key, to end a sentence; empty if no index has the key."""
+        """The end of a sentence, with the record's key; empty if no index has the key."""
         shard, entry, record = self._place(number)
         if not entry.index:
             return ""
@@ -396,7 +396,7 @@ class SplitRecords:
 
     def why_more(self, number: int) -> str:
         _, entry, _ = self._place(number)
-        return self._fault_text(entry, f"should have {entry.records} records, it has more")
+        return self._fault_text(entry, f"should have {entry.records} records, but it has more")
 
     def why_lost(self, numbers: Iterable[int], look: DamageSearch) -> str:
         """Why records are missing, in one sentence about the first faulty record."""
@@ -437,7 +437,9 @@ class SplitRecords:
                         named = f"{fault.before}{self.named(number)}{fault.after}"
                         return f"{named}{self.key(number)}"
         if count != entry.records:
-            return self._fault_text(entry, f"should have {entry.records} records, it has {count}")
+            return self._fault_text(
+                entry, f"should have {entry.records} records, but it has {count}"
+            )
         return ""
 
     def find_key(self, number: int) -> str:

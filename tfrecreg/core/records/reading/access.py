@@ -381,8 +381,8 @@ class _File:
     def _alone(self, at: int, length: int) -> bytes | None:
         """The payload of the record at byte `at`, read and verified in one compiled call.
 
-        None if the call is not available, or if the record is not sound: then the caller finds the
-        reason.
+        None if the call is not available, or if the record is not sound. The caller then finds out
+        why it is not sound.
         """
         reader, members = self._open()
         if self._read is None or members is not None or length < _LEAST_BYTES:
