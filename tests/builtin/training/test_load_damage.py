@@ -249,7 +249,7 @@ def test_an_emptied_shard_is_refused(digits_registry: Path) -> None:
     write(digits_registry / "data/digits" / SHARD, b"")
     assert refusal(digits_registry) == (
         "1 of 2 shards of the split `train` of `digits` differ in size from the manifest; "
-        f"one is `{SHARD}`, which should have {size} bytes and has 0\n"
+        f"one is `{SHARD}`, which should have {size} bytes but has 0\n"
         "hint: `tfrecreg check digits` names them all"
     )
 
@@ -258,7 +258,7 @@ def test_a_shard_that_was_cut_between_two_records_is_refused(digits_registry: Pa
     path, at = digits_registry / "data/digits" / OTHER, start_of(digits_registry, 30, OTHER)
     path.write_bytes(path.read_bytes()[:at])
     size = entry_of(digits_registry, OTHER).bytes
-    assert f"`{OTHER}`, which should have {size} bytes and has {at}\n" in refusal(digits_registry)
+    assert f"`{OTHER}`, which should have {size} bytes but has {at}\n" in refusal(digits_registry)
 
 
 def test_a_link_that_leads_nowhere_is_a_missing_shard(digits_registry: Path) -> None:

@@ -9,8 +9,8 @@ damage. Testing each header separately would read the same bytes many times. One
 because CRC32C is linear: the checksum of a range is the checksum of all bytes up to its end, less
 the contribution of all bytes before its start. That contribution is a product of polynomials. So
 one register runs over the bytes, and its values at both ends of a record or gap show whether the
-checksum is correct. The time does not depend on their content. At most a million records wait for
-the end of their data.
+checksum is correct. The time does not depend on the content of the bytes. At most a million
+possible records are kept until the end of their data is reached.
 
 The checksum of a length is also linear: each byte of the length contributes a term, and the
 checksum is the exclusive or of the terms. So all places of a block are tried at once. If a single
@@ -224,7 +224,7 @@ for a record whose payload is a header.
 """
 
 _STARTS = 29
-"""A damaged record's payload may start at any of this many offsets after the record's start."""
+"""Number of offsets, from a damaged record's start on, at which its payload may start."""
 _PENDING = 1 << 20
 _ONES = 0xFFFFFFFF
 _ONE = 1 << 31

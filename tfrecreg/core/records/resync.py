@@ -96,7 +96,7 @@ class Resync:
         return place if place < len(self._known) and self._known[place] == at else None
 
     def after_header(self, stream: ByteStream, at: int) -> Resolution:
-        """Find where to continue after a damaged header. The header starts at byte `at`."""
+        """Find where to continue after a record whose header is damaged."""
         known = self._next_known(stream, at)
         if known is not None:
             length = known - at - OVERHEAD
@@ -104,14 +104,14 @@ class Resync:
         return self._one_byte(stream, at) or self._search(stream, at)
 
     def after_huge(self, stream: ByteStream, at: int, length: int) -> Resolution:
-        """Find where to continue after a sound header (byte `at`) whose length is too large."""
+        """Find where to continue after a sound header whose length is too large."""
         if self._holds(stream, at, length):
             return Resolution(at + OVERHEAD + length, length, intact=True)
         known = self._next_known(stream, at)
         return self._search(stream, at) if known is None else Resolution(known)
 
     def after_data(self, stream: ByteStream, at: int, length: int) -> Resolution:
-        """Find where to continue after a sound header (byte `at`) before damaged data."""
+        """Find where to continue after a record with a sound header but a wrong data checksum."""
         following = at + OVERHEAD + length
         trusted = Resolution(following, length)
         # This record may have lost bytes, so that the next record starts earlier.
@@ -229,8 +229,8 @@ class Resync:
         return stated is not None and self._holds(stream, at, stated)
 
     def _one_byte(self, stream: ByteStream, at: int) -> Resolution | None:
-        """Find where to continue if the only damage to the header is in one byte of the length, or
-        in the length's checksum. None if the damage is larger.
+        """Find where to continue if only one byte of the length is damaged, or only the length's
+        checksum. None if neither is true.
         """
         head = stream.fork().window(at, HEADER_BYTES)
         if len(head) < HEADER_BYTES:
@@ -303,7 +303,7 @@ def _header(stream: ByteStream, at: int) -> int | None:
 
 
 def data_holds(ahead: ByteStream, at: int, length: int) -> bool:
-    """Whether the data checksum is correct for a record with `length` bytes of payload at `at`."""
+    """Whether a record at `at`, with a payload of `length` bytes, has a correct data checksum."""
     crc = 0
     start = at + HEADER_BYTES
     end = start + length

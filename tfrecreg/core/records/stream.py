@@ -53,7 +53,7 @@ class Damage:
     cut: bool
     """Whether the file ends inside the member, so that no data follow."""
     misread: bool
-    """Whether the member is sound, but TensorFlow takes its end for the end of the file."""
+    """Whether the member is sound, but TensorFlow treats its end as the end of the file."""
     tail: int | None
     """Number of bytes that zlib, which does not skip damage, would decompress from the rest of the
     file; None if zlib would report an error.

@@ -1,10 +1,10 @@
 """Errors for things that the registry names but this machine lacks, with the commands that fetch
 them.
 
-An error names the missing build, release, schema or dataset. Its command depends on what exists: a
-DVC pointer, a pipeline stage, a release, a file in git, or only the raw data. DVC itself writes
-`NAME.dvc` and `dvc.lock`, and `tfrecreg pipeline` writes `dvc.yaml`. All of them are in YAML's
-block style; files in another style are ignored.
+An error names the missing build, release, schema or dataset. Its command depends on what else
+exists: a DVC pointer, a pipeline stage, a release, a file in git, or only the raw data. DVC itself
+writes `NAME.dvc` and `dvc.lock`, and `tfrecreg pipeline` writes `dvc.yaml`. All of them are in
+YAML's block style; files in another style are ignored.
 """
 
 from __future__ import annotations
@@ -238,9 +238,7 @@ def schema_hint(dataset: Dataset) -> str:
 
 
 def _fits(dataset: Dataset, version: Version) -> bool:
-    """Whether the release's schema is undamaged. If there is a build, its schema must also be the
-    same.
-    """
+    """Whether the release's schema is undamaged and, if there is a build, equals the build's."""
     with suppress(ManifestError, NewerFormatError, MissingFileError):
         build = dataset.build_manifest()
         schema = dataset.release_manifest(version).schema

@@ -44,7 +44,7 @@ def forks(links: Mapping[Version, Link], *, across: bool = False) -> Iterator[tu
     """Find releases whose parent is not the previous release in version order. Yield the link of
     each such release, and the link of the release that it skipped.
 
-    A skipped release is ignored if its content is the parent's and it added no names.
+    A skipped release is ignored if it has the same content as the parent and added no names.
     """
     ordered = sorted(links)
     for position, version in enumerate(ordered):
@@ -93,7 +93,7 @@ def version_in(path: str) -> Version | None:
 
 
 def _settled(registry: Registry, added: Sequence[FileChange], now: str | None) -> bool:
-    """Whether several branches added a file independently, and its content is from one of them."""
+    """Whether several branches added a file independently, one of them with its present content."""
     root = registry.storage.root
     for one in added:
         others = [each for each in added if each is not one]

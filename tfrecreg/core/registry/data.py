@@ -1,7 +1,8 @@
 """The data that a user's word names: a build, a release, or files, with manifest and schema.
 
-A reference, the folder of a build, a copy of that folder, its URL and some of its shards all lead
-to the same build, so they are judged alike. :mod:`tfrecreg.core.registry.find` is the finder.
+A user can name a build by its reference, its folder, a copy or URL of the folder, or some of its
+shards. All of these lead to the same build, so they are checked alike.
+:mod:`tfrecreg.core.registry.find` is the finder.
 """
 
 from __future__ import annotations

@@ -153,9 +153,9 @@ def splits_of_places(places: Sequence[str]) -> list[str]:
     """The split of each file, from its name, or else from its folder or a folder above; empty if no
     name gives a split.
 
-    A file's folder is a split if it is called ``test``. A folder ``my_test``, or any folder higher
-    up, is a split only if another split's folder is beside it. TFX's folder ``Split-test`` is
-    always a split.
+    The folder of a file is a split if the folder is called ``test``. A folder ``my_test``, or any
+    folder higher up, is a split only if another split's folder is beside it. TFX's folder
+    ``Split-test`` is always a split.
     """
     folders = [tuple(each.split("/")[:-1]) for each in places]
     beside: dict[tuple[str, ...], set[str]] = {}

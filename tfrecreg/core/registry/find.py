@@ -68,8 +68,8 @@ def named_targets(targets: TargetsLike, *, once: bool = True) -> list[str | Buil
 
 
 def find_data(words: TargetsLike, registry: RegistryLike | None = None) -> list[Data]:
-    """The data that words name. Each named build or release is one :class:`Data`. The named files
-    of one build are one, and so are all named files without a build.
+    """The data that words name. Each named build or release has its own :class:`Data`, and so does
+    each build to which named files belong. All other named files share one.
     """
     found: list[Data] = []
     files: list[str] = []
@@ -113,9 +113,9 @@ def expect_built(word: TargetLike, registry: RegistryLike | None = None) -> Buil
 def find_built(word: str | Built, registry: RegistryLike | None = None) -> Built | None:
     """The build or release that `word` names; None if it names files.
 
-    A dataset of the registry comes before a file or folder of the same name; write ``./mnist`` for
-    the file. The folder of a build or release, such as ``data/mnist``, names that build or release.
-    Any other folder with a manifest names the build in it.
+    If a dataset of the registry and a file or folder have the same name, the dataset is found.
+    Write ``./mnist`` for the file. The folder of a build or release, such as ``data/mnist``, names
+    that build or release. Any other folder with a manifest names the build in it.
     """
     if isinstance(word, Built):
         return word

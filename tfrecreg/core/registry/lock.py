@@ -180,8 +180,8 @@ def free_folder(folder: str | os.PathLike[str], registry: Registry | None) -> Pa
 def _require_strange(path: Path, root: Path, shown: str) -> None:
     if path.is_relative_to(root) and path.relative_to(root).parts[:1] in {(p,) for p in _OURS}:
         raise UsageError(
-            f"`{shown}` is in the registry's `{path.relative_to(root).parts[0]}/`, which is only "
-            "for builds and releases"
+            f"`{shown}` is in `{path.relative_to(root).parts[0]}/` of the registry, but only "
+            "builds and releases belong there"
         )
 
 

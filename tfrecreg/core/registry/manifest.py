@@ -6,7 +6,7 @@ The same classes describe a build (``data/<name>/manifest.json``, without `relea
 The source of an adopted build is ``adopt``. Its option `payloads` is the kind of the payloads, and
 its option `key` is the feature with the keys of records. The source of a build from a program's
 data is ``python``. Its option `keys` says where the keys come from: ``position``, ``function`` or
-``feature NAME``. `read_mark` reads the ``salvage.json`` that salvaged shards have beside them.
+``feature NAME``. `read_mark` reads the ``salvage.json`` that is beside salvaged shards.
 """
 
 from __future__ import annotations
@@ -134,8 +134,8 @@ class Ledger:
     skipped: dict[str, int] = field(default_factory=dict)
     """Number of skipped items by ``SRC`` code."""
     remarks: dict[str, int] = field(default_factory=dict)
-    """How many parts of items were clipped, left out or ignored, for each ``SRC`` code. Such parts are
-    boxes, masks, or files without an annotation. Remarks are not part of the sum above.
+    """How many parts of items were clipped, left out or ignored, for each ``SRC`` code. A part is a
+    box, a mask, or a file without an annotation, for example. The sum above has no remarks.
     """
 
 
@@ -469,8 +469,8 @@ def is_own_manifest(data: bytes) -> bool:
 def build_digest(data: bytes) -> str:
     """The digest of the build's own manifest, computed from the manifest of its release.
 
-    A release's manifest has all fields of its build's manifest, and more. The digest leaves
-    out the added fields, but covers fields that this package does not know.
+    A release's manifest has all fields of its build's manifest, and more. The digest leaves out the
+    added fields, but covers fields that this package does not know.
     """
     plain = strict_json(data)
     if not isinstance(plain, dict):

@@ -202,8 +202,8 @@ class Dataset:
     def versions(self) -> list[Version]:
         """The versions of all releases, oldest first.
 
-        A folder is a release if its name is a version and it has at least one file of a release: a
-        release without its manifest is damaged, not gone.
+        A folder is a release if its name is a version and it has at least one file of a release.
+        So a release that lost its manifest counts as damaged, not as removed.
         """
         return self.releases().versions
 

@@ -157,7 +157,7 @@ def _number(words: str, bound: str, unit: str, shards: Sequence[int]) -> int:
 
 
 class SplitTarget(NamedTuple):
-    """The splits of a target that were chosen, before their shards are read."""
+    """The chosen splits of a target. Their shards are not read yet."""
 
     name: str
     words: str
@@ -212,7 +212,7 @@ class SplitTarget(NamedTuple):
         for shard, count in zip(self.shards, counts, strict=True):
             numbers = found[self._place(shard)]
             if len(numbers) and numbers[-1] >= count:
-                raise self._other_count(shard, count, "it has more")
+                raise self._other_count(shard, count, "but it has more")
             parts.append(numbers + start)
             start += count
         every = np.concatenate(parts)
@@ -364,7 +364,7 @@ class SplitRecords:
             entry, size = altered[0]
             raise RefusedError(
                 f"{self._some(altered)} differ in size from the manifest; one is "
-                f"`{entry.path}`, which should have {entry.bytes} bytes and has {size}",
+                f"`{entry.path}`, which should have {entry.bytes} bytes but has {size}",
                 hint=hint,
             )
 

@@ -57,8 +57,8 @@ thread-safe.
 @cache
 def versions() -> dict[str, str]:
     """The versions, by name, of Python, zlib, tfrecreg, and distributions with plugins. A worker
-    must have the same versions as the command. If code can change without its version, the digest
-    of the code is added to the version.
+    must have the same versions as the command. If code can change while its version stays the
+    same, the digest of the code follows the version.
     """
     found = {"tfrecreg": __version__}
     for distribution in with_plugins():

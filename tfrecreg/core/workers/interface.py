@@ -44,7 +44,7 @@ class EngineRequest:
 class Engine(ABC):
     """Runs one function over many tasks.
 
-    Who creates an engine also closes it. Operations use the engine that they get, and leave it open
+    Whoever creates an engine closes it. Operations use the engine that they get, and leave it open
     for the next operation.
     """
 

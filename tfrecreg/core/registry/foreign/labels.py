@@ -148,9 +148,9 @@ def names_beside(
 ) -> dict[str, list[str]]:
     """The class names of each feature, in order of their numbers, from the files beside shards.
 
-    All files for one feature must agree. A label map without the name of a
-    feature is used for the first feature in :data:`_FOR` that the records have, unless another file
-    has the class names of that feature. The map may lie in the folder above.
+    All files for one feature must agree. A label map without the name of a feature is used for the
+    first feature in :data:`_FOR` that the records have, unless another file has the class names of
+    that feature. The map may lie in the folder above.
     """
     folders = {(storage.root, folder): storage for storage, folder in places}
     beside = {(root, folder): _files_in(each, folder) for (root, folder), each in folders.items()}
