@@ -65,7 +65,7 @@ def test_classes_in_another_order_are_major(cli, foreign) -> None:
             assert f"smallest legal number: 2.0.0 (major)\n  {reason}\n" in shown.out
             taken = cli("release", "pets", "--version", "1.0.0")
             assert taken.code == 2
-            assert "error: `pets@1.0.0` exists with other names of classes" in taken.err
+            assert "error: `pets@1.0.0` exists with other class names" in taken.err
             refused = cli("release", "pets", "--bump", "patch")
             assert refused.code == 1
             assert f"it is major, not patch: {reason}" in refused.err

@@ -73,4 +73,4 @@ def test_refusal_is_exit_1(cli: Any, digits_registry: Path) -> None:
     done = cli("-C", digits_registry, "repair", "digits")
     assert done.code == 1
     assert "`digits` cannot be repaired, and nothing was changed" in done.err
-    assert "hint: it was made from 4 raw files by " in done.err
+    assert "hint: it was made from 4 raw files with tfrecreg " in done.err

@@ -182,7 +182,8 @@ def _cached_hash(change: Transaction, folder: str, build: Manifest) -> str | Non
         for path in (*build.entries, MANIFEST_NAME):
             if path not in kept.files and storage.stat(f"{folder}/{path}") is not None:
                 raise FailureError(
-                    f"DVC did not add `{folder}/{path}` to its cache, and gave no reason"
+                    f"DVC did not add `{folder}/{path}` to its cache, and gave no reason",
+                    hint=f"`dvc add {folder}` shows more",
                 ) from None
         raise
     return kept.value
