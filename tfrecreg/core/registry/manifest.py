@@ -135,7 +135,7 @@ class Ledger:
     """Number of skipped items by ``SRC`` code."""
     remarks: dict[str, int] = field(default_factory=dict)
     """How many parts of items were clipped, left out or ignored, for each ``SRC`` code. A part is a
-    box, a mask, or a file without an annotation, for example. The sum above has no remarks.
+    box, a mask, or a file without an annotation, for example. Remarks are not in the sum above.
     """
 
 
