@@ -87,7 +87,7 @@ def find_all(words: Iterable[str], left_out: list[str]) -> list[BareFile]:
 
 
 def left_out_line(paths: Sequence[str]) -> str:
-    """The line on the files that are not read because of their names; empty if `paths` is empty."""
+    """The line that lists files with other names, which are not read; empty if `paths` is empty."""
     if not paths:
         return ""
     kinds: dict[str, list[str]] = {}

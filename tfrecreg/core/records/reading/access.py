@@ -119,8 +119,8 @@ class Records(Sequence[bytes]):
             (``index/<shard>.index`` of a build), or a sidecar of another tool (lines of
             ``offset size``, for plain files). With None, the build's own index beside the shard is
             used if it fits. Without an index, the shard is read once: the headers of a plain file,
-            or all of a gzip file. Gzip of other tools often has a single member, which is
-            decompressed from its beginning for each jump backwards.
+            or all of a gzip file. Gzip of other tools often has a single member. Each
+            jump backwards decompresses it from its beginning.
         storage: the storage of `path` and `index`; None for local files.
         name: the name of the shard in errors; None for `path`.
 
