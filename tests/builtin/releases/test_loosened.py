@@ -60,7 +60,7 @@ IMG = WAIVER.format("IMG003", "2027-01-31") + 'fingerprint = "I*"\n'
         (
             "",
             "gates.default.validators = ['crc']",
-            ["`gates.default.validators`: was all that apply, is only `crc`"],
+            ["`gates.default.validators`: was all that apply, is now only `crc`"],
         ),
         (
             "gates.default.validators = ['crc', 'schema', 'images']",

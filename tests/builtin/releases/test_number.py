@@ -65,7 +65,7 @@ def test_a_number_below_another_one_may_add_nothing(parent: Manifest) -> None:
     with pytest.raises(RefusedError) as caught:
         choose(parent, "minor", version=(1, 3, 0), versions=versions)
     assert caught.value.message == (
-        "`1.3.0` would come before 1.4.0, which lacks the changes since 1.2.3"
+        "`1.3.0` would come before 1.4.0, but 1.4.0 lacks the changes since 1.2.3"
     )
     assert caught.value.hint == "`tfrecreg release m --bump auto` takes the next number"
     assert [each.code for each in caught.value.findings] == ["REG005"]

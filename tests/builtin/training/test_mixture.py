@@ -117,7 +117,7 @@ def test_a_report_says_what_of_each_member_came_how_often(made: Callable[..., Mi
     report = mixture.report(whole)
     assert report.is_complete
     assert str(report) == (
-        "all 1,000 as the mixture says\n"
+        "all 1,000 elements as planned\n"
         "700 of digits@1.0.0, 200 records: 3 times 100, 4 times 100\n"
         "300 of digits7, 200 records: once 100, twice 100"
     )

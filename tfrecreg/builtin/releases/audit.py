@@ -1,9 +1,9 @@
 """Checks the releases of a registry without their bytes, for pull requests.
 
-A fault in one branch is visible in its own files. If two branches made releases with the same
-number or the same parent, this shows only if the branches are compared: `base` names the other
-branch. A change can break data and also make `tfrecreg.toml` accept the damage, so that its own
-gate passes. So loosened settings are reported as well.
+A fault in one branch is visible in its own files. Releases of two branches with the same number or
+the same parent are found only by comparing the branches. `base` names the other branch.
+A change can break data and also make `tfrecreg.toml` accept the damage, so that its own gate
+passes. So loosened settings are reported as well.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def _gate(before: GateConfig, after: GateConfig) -> Iterator[tuple[str, str]]:
             yield "severity", f"was {then.value}, is {now.value} for `{safe(pattern)}`"
     if after.validators is not None:
         if before.validators is None:
-            yield "validators", f"was all that apply, is only {listed(after.validators)}"
+            yield "validators", f"was all that apply, is now only {listed(after.validators)}"
         elif gone := sorted({*before.validators} - {*after.validators}):
             yield "validators", f"no longer has {listed(gone)}"
     for validator in sorted({*before.limits, *after.limits}):
@@ -271,7 +271,7 @@ class _Base:
     """The last common commit, as hex; empty if the clone lacks it. A shallow clone with the commits
     since then is enough to judge this branch."""
     config: Config
-    """The configuration at `meeting`, or else at `commit`."""
+    """The configuration in the last common commit, or else in the commit of the revision."""
     manifests: Mapping[str, str]
     """Paths and object names of the manifests of its releases."""
     common: Mapping[str, str]
@@ -376,7 +376,7 @@ class _Base:
                     yield left_out_issue(name, link, other, link.version, shown)
 
     def _link(self, path: str) -> Link | None:
-        """The link of a release; None if it is damaged on that branch, whose check reports it."""
+        """The link of a release; None if it is damaged, since that branch's check reports this."""
         data = git.read_blob(self.root, self.commit, path)
         if data is None:
             return None

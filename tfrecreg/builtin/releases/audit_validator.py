@@ -1,7 +1,7 @@
 """The `registry` validator: checks that releases are unchanged and their numbers follow the rules.
 
 It examines manifests, schemas and git's history, but no shards. For a release it reports the
-problems of that release, for example a later release that recorded a different state of it. For a
+problems of that release, for example if a later release recorded a different state of it. For a
 build it reports the problems of all releases of its dataset, because the next release follows them.
 """
 

@@ -307,7 +307,8 @@ def choose_number(
     above = [each for each in versions if each > version and each.major == version.major]
     if above and change.level != "patch":
         message = (
-            f"`{version}` would come before {above[0]}, which lacks the changes since {before}"
+            f"`{version}` would come before {above[0]}, but {above[0]} lacks the changes since "
+            f"{before}"
         )
         raise _refused(REG005, name, version, message, next_one)
     return version

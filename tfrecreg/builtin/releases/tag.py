@@ -116,7 +116,7 @@ def _is_there(tags: list[git.GitTag], wanted: str, commit: str, name: str) -> bo
         if each.commit == commit and git.is_version(name, each.name):
             raise ConflictError(
                 f"commit {commit[:12]} is tagged `{each.name}`, but GTO allows one version per "
-                "commit: name another with --commit"
+                "commit: name another commit with --commit"
             )
     return False
 
@@ -186,7 +186,7 @@ def _lacks(release: Release, commit: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class YankResult(TagResult):
-    """The result of yanking a release, with the tag, if any, that deregisters it in GTO."""
+    """The result of yanking a release. Its tag, if any, deregisters the version in GTO."""
 
     yank: Yank
     """The yank of the release, which may have existed before."""

@@ -1,4 +1,4 @@
-"""Converts payloads to NumPy arrays. Only the schema decides their form, never a record.
+"""Converts payloads to NumPy arrays. The form of an array depends on the schema alone.
 
 A required feature of fixed shape is an array of that shape. Any other feature has one dimension, or
 the schema's shape if only one side of that shape is unknown. A list of a SequenceExample is an
@@ -300,7 +300,7 @@ class ImageSize:
 
 
 def expect_one_of(name: str, value: object, known: Sequence[object]) -> None:
-    """Refuse a value that is not known."""
+    """Refuse a value that is not in `known`."""
     if value not in known:
         raise UsageError(f"`{name}` should be one of {listed(map(str, known))}, found `{value}`")
 

@@ -53,15 +53,15 @@ class ReadsBatches:
     ) -> Iterator[dict[str, Any]]:
         """Yield batches of NumPy arrays, which JAX can use.
 
-        Features of fixed shape are arrays, whose first side is the batch. So are decoded images, if
-        all images of a batch have one shape. Any other feature is a list of arrays. A source
-        with keys adds the list `record/key`. With ``damaged="skip"``, damaged records are missing
-        from their batch. A batch without any sound record is left out.
+        A feature of fixed shape is an array whose first side counts the elements. Decoded images
+        are one array if all images of a batch have one shape. Any other feature is a list of
+        arrays. A source with keys adds the list `record/key`. With ``damaged="skip"``, damaged
+        records are missing from their batch. A batch without any sound record is left out.
 
         Args:
             size: elements per batch. Give either `size` or `global_batch`.
-            order: numbers of the records to read, such as an :class:`Order`; None for all records
-                in their order, or for the first epoch of a mixture.
+            order: numbers of the records to read, such as an :class:`Order`; None reads all
+                records in order, or the first epoch of a mixture.
             global_batch: elements per batch of all hosts of an :class:`Order` together. Batch
                 number k has the same records for any number of hosts that divides `global_batch`.
             drop_remainder: whether to leave out a last batch that would be smaller.
@@ -96,7 +96,7 @@ class ReadsBatches:
         return numbers
 
     def certificate(self) -> Certificate:
-        """An empty certificate, for the records that epochs of this source hand out: see `report`.
+        """An empty certificate. Add the records that epochs of this source hand out: see `report`.
 
         Example:
             >>> source = reg["mnist@1.0.0"].data_source("train", raw=True)

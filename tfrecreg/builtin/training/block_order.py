@@ -34,7 +34,7 @@ _MIX_1, _MIX_2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _SHIFT_1, _SHIFT_2, _SHIFT_3 = np.uint64(30), np.uint64(27), np.uint64(31)
 _ALL_BITS = (1 << 64) - 1
 _TO_62_BITS = np.uint64(2)
-"""This shift leaves 62 bits, so adding a half of 31 bits does not overflow."""
+"""This shift leaves 62 bits, so the addition of a 31-bit half cannot overflow."""
 
 
 class Permutation:
@@ -63,7 +63,7 @@ class Permutation:
         return found.astype(np.int64)
 
     def one(self, place: int) -> int:
-        """The number at one place: faster than an array of one place."""
+        """The number at one place. This is faster than a call with an array of one place."""
         a, b, keys = int(self._left), int(self._right), self._plain_keys
         while True:
             right, left = divmod(place, a)
@@ -174,7 +174,7 @@ class BlockShuffle:
 
     @cached_property
     def _short(self) -> tuple[int, int]:
-        """The place of the last block in the shuffled row, and how many records it lacks."""
+        """The last block's place in the shuffled row, and how many records that block lacks."""
         lacking = self._count * self._blocks.records - self._records
         if not lacking:
             return self._count, 0
@@ -200,7 +200,7 @@ class BlockShuffle:
         return found
 
     def _in_row(self, places: RecordNumbers) -> RecordNumbers:
-        """The places in the row of blocks, after shuffling within each window of each lane."""
+        """Shuffle within each window of each lane. Return the resulting places in the row."""
         lanes = self._blocks.lanes
         steps, lane = np.divmod(places, lanes)
         each, rest = divmod(self._records, lanes)
@@ -295,7 +295,7 @@ def weights_of(
         ranks = ask(_CLASS)[chosen]
     except UsageError as error:
         raise UsageError(
-            f'no record of `{name}` has a class, which `weights="class"` needs'
+            f'no record of `{name}` has a class, but `weights="class"` needs one'
         ) from error
     _, classes, counts = np.unique(ranks, return_inverse=True, return_counts=True)
     return Weights(1.0 / counts[classes], weights, name)

@@ -55,13 +55,13 @@ class EpochReport:
     missed: int
     """Number of records that were not handed out."""
     doubled: int
-    """Number of times that a record was handed out again."""
+    """How many times records were handed out again."""
     foreign: int
     """Number of records handed out that are not in the source."""
     missed_records: tuple[RecordName, ...] = ()
     """The first 20 missed records."""
     doubled_records: tuple[RecordName, ...] = ()
-    """The first 20 doubled records, each once."""
+    """The first 20 doubled records. Each is listed once."""
 
     @property
     def is_complete(self) -> bool:
@@ -83,7 +83,7 @@ class EpochReport:
 
 
 def digest_of(payload: bytes) -> npt.NDArray[np.uint8]:
-    """The digest of a payload as elements hold it: uint8 of shape (16,)."""
+    """The digest of a payload, in the form that elements hold: uint8 of shape (16,)."""
     found = np.frombuffer(record_digest(canonical(payload)), np.uint8)
     digest: npt.NDArray[np.uint8] = found.copy()
     return digest
@@ -230,7 +230,7 @@ def digest_rows(digests: npt.NDArray[np.uint8]) -> RecordDigests:
 def _record_names(
     places: npt.NDArray[np.int64], counts: npt.NDArray[np.int64], named: Callable[[int], RecordName]
 ) -> tuple[RecordName, ...]:
-    """Name the first records whose digest is counted. A digest is named at most `counts` times."""
+    """Name the first records whose digest is counted. `counts` limits how often each is named."""
     found: list[RecordName] = []
     left: dict[int, int] = {}
     for position in np.flatnonzero(counts[places] > 0).tolist():
@@ -271,7 +271,7 @@ class Stage:
         return all(count == share(total, host, hosts) for host, count in enumerate(self.counts))
 
     def places(self, left: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Translate the numbers `left`, which count within the rest, to places in the sequence."""
+        """Translate places in the rest to places in the whole sequence."""
         hosts = len(self.counts)
         parts = np.searchsorted(self._starts, left, side="right") - 1
         found = np.empty_like(left)
@@ -287,7 +287,7 @@ class Stage:
 
 
 def share(places: int, host: int, hosts: int) -> int:
-    """How many of `places` places host number `host` of `hosts` gets."""
+    """The number of places that one host gets."""
     return max(0, -(-(places - host) // hosts))
 
 

@@ -115,11 +115,11 @@ class DataSource(ReadsBatches, Sequence[Any]):
         """One element. A slice gives another source, and reads nothing.
 
         Raises:
-            NoSuchRecordError: the number is out of range; also an IndexError.
-            DamagedRecordError: its checksums do not match; `damaged` does not apply.
+            NoSuchRecordError: the number is out of range. It is also an IndexError.
+            DamagedRecordError: its checksums do not match, even with ``damaged="skip"``.
             RefusedError: the record is not an Example, does not fit the schema, or holds an image
                 that does not decode.
-            StorageError: its shard cannot be read, or has changed since.
+            StorageError: its shard cannot be read, or has changed since it was opened.
         """
         if isinstance(record, slice):
             return self._with(self._selection.part(record))
@@ -138,7 +138,7 @@ class DataSource(ReadsBatches, Sequence[Any]):
         return [each for each in self.elements_or_none(records) if each is not None]
 
     def elements_or_none(self, records: Iterable[SupportsIndex]) -> list[Any | None]:
-        """The elements with these numbers; None in place of a damaged record that is left out.
+        """The elements with these numbers, with None in place of each skipped damaged record.
 
         Raises:
             NoSuchRecordError, DamagedRecordError, RefusedError, StorageError: as for one record.
@@ -206,7 +206,7 @@ class DataSource(ReadsBatches, Sequence[Any]):
         return read_ahead(self._shards, self._selection, order, numbers)
 
     def reading_ahead(self, order: Order) -> Iterator[int]:
-        """Yield the numbers of an order, and request the blocks of the next records into the cache.
+        """Yield the numbers of an order, and have the cache fetch the blocks of the next records.
 
         A sampler uses it, because its process knows the order. The workers then find the blocks in
         the cache. Without a cache, nothing is requested.
@@ -270,8 +270,8 @@ class DataSource(ReadsBatches, Sequence[Any]):
         """The numbers of the records that one host reads in an epoch, in the order of reading.
 
         The shares of all hosts are disjoint and together contain all records. With
-        `drop_remainder`, up to ``hosts - 1`` records are left out. With `weights`, the same number
-        of records is drawn with replacement, in proportion to their weights.
+        `drop_remainder`, up to ``hosts - 1`` records are left out. With `weights`, as many
+        records as the source has are drawn with replacement, in proportion to their weights.
 
         Args:
             seed: seed of the permutation; None to keep the order of the records.
@@ -332,13 +332,13 @@ class DataSource(ReadsBatches, Sequence[Any]):
             state: one host's state if all hosts consumed equally many records, else the states of
                 all.
             host: number of this host.
-            hosts: number of hosts that share the rest; it may have changed.
+            hosts: number of hosts that now share the rest.
             weights: the numbers that the order was made with. Weights from an expression are
                 computed again.
 
         Raises:
-            UsageError: `state` is not a state, belongs to other records, another condition or other
-                weights, or lacks the states of some hosts.
+            UsageError: `state` is not a state, belongs to other records, was made with another
+                condition or other weights, or lacks the states of some hosts.
 
         Example:
             >>> source = reg["mnist@1.0.0"].data_source("train")
@@ -381,7 +381,7 @@ class DataSource(ReadsBatches, Sequence[Any]):
         return certificate._report(self._named, self.identity, self.digests(), self.record_name)
 
     def digests(self) -> npt.NDArray[np.uint8]:
-        """The digests of its records, shape (n, 16). Shards without an index are read for them.
+        """The digests of its records, shape (n, 16). Reads every shard without an index.
 
         Raises:
             DamagedRecordError, ManifestError, StorageError: as :meth:`report`.
@@ -422,7 +422,7 @@ class DataSource(ReadsBatches, Sequence[Any]):
         return self._selection.number(position % len(self))
 
     def _elements_of(self, numbers: Sequence[int]) -> Iterator[Any | None]:
-        """The elements of records; None for a damaged record that is left out."""
+        """The elements of records, with None in place of each skipped damaged record."""
         payloads = self._shards.payloads(numbers)
         sound = [each for each in payloads if isinstance(each, bytes)]
         read: Iterator[Any] = repeat(None)
@@ -448,7 +448,7 @@ class DataSource(ReadsBatches, Sequence[Any]):
             ) from error
 
     def _element(self, number: int, payload: bytes, element: Any = None) -> Any:
-        """Build one element. `element` is its value if it was already parsed with its block."""
+        """Build one element. Pass `element` if the payload was already parsed with its block."""
         elements = self._elements
         if elements.raw:
             element = payload

@@ -39,7 +39,7 @@ class Elements:
     raw: bool = False
     """Whether elements are payloads."""
     with_key: bool = False
-    """Whether elements are pairs of key and element."""
+    """Whether each element is paired with the key of its record."""
     with_digest: bool = False
     """Whether elements carry the digest of their record, for a certificate."""
     columns: tuple[ArrayColumn, ...] | None = None
@@ -76,7 +76,7 @@ class Elements:
 _FEWEST = 8
 """Minimum number of payloads in a block."""
 _LARGEST = 1 << 13
-"""Maximum mean bytes of the payloads of a block. For larger payloads a block saves no time."""
+"""Maximum mean size in bytes of payloads in a block. For larger ones, a block saves no time."""
 
 
 class BlockReader:

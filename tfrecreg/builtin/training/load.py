@@ -113,29 +113,29 @@ def load(
         split: an expression such as ``train``, ``train[:80%]`` or ``train+validation``. Optional if
             there is one split. A list of expressions gives a tuple of datasets. For all forms, see
             https://github.com/tfrecreg/tfrecreg/tree/main/docs/training.md
-        registry: an open registry or a path in one; None for that of the current folder.
+        registry: an open registry or a path in one; None for the registry of the current folder.
         schema: path of a schema that replaces the target's own. The folder of a build needs one if
             it has no `schema.pbtxt`. For files without a manifest, a schema is inferred from all of
             their records, as ``tfrecreg schema infer`` does.
         features: parse only these features.
         decode: whether images come out as uint8 tensors of shape (height, width, channels)
             instead of their encoded bytes. Features that may hold several images, or none, stay
-            encoded. The error about an image that does not decode names its record. Plugins decode
-            other formats.
-        channels: number of channels of decoded images: 1, 3 or 4; 0 to keep those of each image.
+            encoded. If an image does not decode, the error names its record. Plugins decode other
+            formats.
+        channels: number of channels of decoded images: 1, 3 or 4; 0 to keep what each image has.
         image_size: height and width of decoded images; with ``fit="short-side"``, the length of
             their shorter side.
-        fit: how images get this size: ``"stretch"`` each side, ``"crop"`` to the largest centered
-            part with these proportions, ``"pad"`` with black, or ``"short-side"`` to keep the
-            proportions of the image.
+        fit: how images get this size: ``"stretch"`` scales each side, ``"crop"`` first cuts out the
+            largest centered part with these proportions, ``"pad"`` adds black margins, and
+            ``"short-side"`` keeps the proportions of the image.
         method: method of the resizing, as in `tf.image.resize`.
         antialias: whether to filter before images are made smaller.
         tensors: features that hold tensors written by `tf.io.serialize_tensor`, and the
             `tf.TensorSpec` or data type of each. Elements hold these tensors.
         ragged: whether features of varying length are ragged tensors instead of sparse ones.
-        pad_to: make dense tensors of features of varying length by padding them with zeros or empty
-            strings: all to one length, each to a length of its own, or with ``"longest"`` to the
-            longest of the batch. A record with more values than the given length is an error.
+        pad_to: pad features of varying length to dense tensors, with zeros or empty strings. Give
+            one length for all features, a length for each, or ``"longest"`` to pad to the longest
+            of the batch. A record with more values than the given length is an error.
         as_supervised: whether elements are pairs of image and label; or the names of two features
             to pair.
         with_key: whether elements have the key of their record, as ``record/key``.
@@ -148,15 +148,15 @@ def load(
             number sets how many records the buffer holds.
         seed: seed of the shuffle.
         repeat: number of epochs; True repeats forever.
-        cache: whether to keep decoded elements in memory. A path keeps them in files, and is the
-            prefix of their names. The file names end with a digest of the content, so other
+        cache: whether to keep decoded elements in memory. A path keeps them in files whose
+            names begin with this path. The file names end with a digest of the content, so other
             records, arguments or versions get their own files. tfrecreg never removes them.
             ``"auto"`` keeps batches in memory if all images have one known shape and take at most
             250 MiB. With `cache_limit`, `cache` is instead a folder on this machine. Shards behind
             a URL are read through this folder.
-        cache_limit: size of that folder: bytes, or text such as ``"50GB"``.
-        prefetch: how many batches or elements to prepare ahead. None lets TensorFlow choose if
-            there is a batch size, and else prepares none.
+        cache_limit: maximum size of that folder: a number of bytes, or text such as ``"50GB"``.
+        prefetch: how many batches or elements to prepare ahead. With None, TensorFlow chooses the
+            number of batches, but single elements are not prepared ahead.
         deterministic: False to read several shards at once, in any order, even without a shuffle.
         host: number of this host, from 0.
         hosts: number of hosts that share the records. Each host gets whole shards if `hosts`
@@ -178,7 +178,7 @@ def load(
         number and key.
 
     Raises:
-        UsageError: there is no such dataset, release, split or feature, its bytes are not on this
+        UsageError: there is no such dataset, release, split or feature, the bytes are not on this
             machine, arguments contradict each other, or `where` is not a condition.
         RefusedError: a shard does not have the size stated in the manifest, or `where` would be
             evaluated on damaged records.
@@ -299,7 +299,7 @@ def _share(
 def _shards(
     target: SplitTarget, far: FarFiles | None
 ) -> tuple[Sequence[Shard], ShardRecords | None]:
-    """The shards, all with an entry, and the reader for shards behind URLs."""
+    """The shards, each with a manifest entry, and the reader for shards behind URLs."""
     if target.storage is not None and target.storage.local_path() is not None:
         return target.shards, None
     places, read = places_of(target, far)

@@ -146,7 +146,7 @@ def data_source(
             ``train+validation``. Optional if there is one split. A list of expressions gives a
             tuple of sequences. For all forms, see
             https://github.com/tfrecreg/tfrecreg/tree/main/docs/training.md
-        registry: an open registry or a path in one; None for that of the current folder.
+        registry: an open registry or a path in one; None for the registry of the current folder.
         schema: path of a schema that replaces the target's own.
         features: the features of elements; None for all features of the schema.
         decode: whether images come out as uint8 arrays of shape (height, width, channels): True for
@@ -158,15 +158,15 @@ def data_source(
             ``fit="short-side"``, the length of their shorter side.
         fit: how images get this size: ``"stretch"``, ``"crop"``, ``"pad"`` or ``"short-side"``, as
             in :func:`tfrecreg.load`.
-        raw: whether elements are payloads, as `bytes`. They always are for an adopted build that
-            holds no Examples.
+        raw: whether elements are payloads, as `bytes`. An adopted build that holds no Examples
+            always yields payloads.
         with_key: whether elements are pairs of key and element.
         with_digest: whether elements carry the digest of their record, as ``record/digest``, uint8
             of shape (16,). The certificate of an epoch needs it.
         verify: whether to first compare the digest of every shard of the splits with the manifest.
             For files without a manifest, every checksum is verified instead.
-        damaged: what batches and iteration do at a damaged record: ``"raise"`` an error, or
-            ``"skip"`` it.
+        damaged: what batches and iteration do at a damaged record: ``"raise"`` raises an error,
+            ``"skip"`` leaves the record out.
         max_damaged: how many records may be skipped: a number, or a share such as ``"0.1%"``.
         where: an SQL condition on the columns of `tfrecreg query`, such as
             ``"label = 'cat' AND width >= 224"``: take only the records of `split` that meet it.
@@ -184,7 +184,7 @@ def data_source(
         feature has one dimension, or the schema's shape if only one side of it is unknown.
 
     Raises:
-        UsageError: there is no such dataset, release, file or split, its bytes are not on this
+        UsageError: there is no such dataset, release, file or split, the bytes are not on this
             machine, arguments contradict each other, or `where` is not a condition.
         RefusedError: a shard does not have the size or digest stated in the manifest, a set of
             files is incomplete, or `where` would be evaluated on damaged records.
@@ -300,7 +300,7 @@ def _elements(
 
 
 _UNNAMED = "unnamed"
-"""If some file names state a split, the files whose names state none are in this split."""
+"""If only some file names state a split, the other files are in this split."""
 
 
 def _limit(damaged: str, max_damaged: int | str | None) -> SkipLimit:
@@ -317,7 +317,7 @@ def _limit(damaged: str, max_damaged: int | str | None) -> SkipLimit:
 def find_records(
     target: TargetsLike, split: str | None, registry: RegistryLike | None
 ) -> SplitTarget:
-    """The shards of the splits in an expression, for one build or release, or for files."""
+    """The shards of the splits in an expression. The target is one build or release, or files."""
     names = named_targets(target)
     if not names:
         raise UsageError("there is no target to read")
@@ -347,7 +347,7 @@ def _of_files(patterns: list[str], split: str | None) -> SplitTarget:
         expect_whole_sets(
             found,
             "an incomplete set of shards is not read",
-            "bring the missing shards, or name the files to read one by one",
+            "bring the missing shards, or name each file to read",
         )
     known = list(dict.fromkeys(shard.split for shard in found))
     if known == [""]:
@@ -367,8 +367,8 @@ def _of_files(patterns: list[str], split: str | None) -> SplitTarget:
 
 
 def _only_split(name: str, words: str) -> str:
-    """Return the one split in an expression. If file names state no split, there can be only
-    one."""
+    """Return the split that an expression names. Refuse several, because the file names state no
+    split."""
     named = {part.partition("[")[0].strip() for part in words.split("+")}
     if len(named) > 1:
         raise UsageError(

@@ -214,7 +214,7 @@ class Order:
         """The rest of an epoch, shared among the current number of hosts.
 
         Args:
-            states: the states of all hosts, in any order, or of one if all consumed equally many.
+            states: the hosts' states, in any order. If all consumed equally many, one suffices.
             records: how many records the source has.
             source: identity of the source.
             where: the condition that selected the records; None without a condition.
@@ -354,11 +354,11 @@ def _fault(state: Mapping[str, Any]) -> str:
     counts: list[Any] = [[state["done"]], *state["before"]]
     for each in counts:
         if not isinstance(each, list) or not each or any(type(n) is not int or n < 0 for n in each):
-            return f"it counts {safe(repr(each), limit=100)}"
+            return f"one of its counts is {safe(repr(each), limit=100)}"
     if sum(map(sum, state["before"])) > state["records"]:
         return "it counts more records than there are"
     if not 0 <= state["host"] < state["hosts"] <= _MOST_HOSTS:
-        return f"it is of host {state['host']} of {state['hosts']}"
+        return f"it belongs to host {state['host']} of {state['hosts']}"
     return ""
 
 

@@ -151,7 +151,7 @@ class SkippedRecords:
         return tuple(record for _, record in sorted(self._all().items()))
 
     def _all(self) -> dict[int, SkippedRecord]:
-        """All records by number, including records added since the last time."""
+        """All records by number. Records that were added since the last call are read first."""
         data = b""
         try:
             while more := os.pread(self._file, _READ_BYTES, self._read + len(data)):
@@ -189,7 +189,7 @@ def _made() -> tuple[int, str]:
 
 
 def _opened(path: str) -> int | None:
-    """The file at a path that another process made; None if there is no such file."""
+    """Open the file that another process made; None if there is no such file."""
     with suppress(OSError):
         return os.open(path, _FLAGS)
     return None

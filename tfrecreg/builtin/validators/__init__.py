@@ -57,7 +57,7 @@ _MODULES = {
     "content": "tfrecreg.core.check.content",
     "registry": "tfrecreg.builtin.releases.audit_validator",
 }
-"""The module of each validator that is not in a module of the same name here."""
+"""The modules of validators for which this package has no module of the same name."""
 
 
 def _load(name: str) -> type[Validator]:

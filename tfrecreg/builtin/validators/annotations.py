@@ -309,7 +309,7 @@ class AnnotationsValidator(Validator):
         return key_from(repr(labels), repr(maps))
 
     def explains(self, own: Sequence[Finding], others: Sequence[Finding]) -> Iterator[Finding]:
-        """Findings about sides of boxes in records that have a finding about whole boxes."""
+        """Findings about single sides of boxes whose records have a finding about whole boxes."""
         boxes = [each for each in own if each.code == ANN002.code]
         for other in others:
             if other.code in _SIDES and any(_is_side_of(each, other) for each in boxes):
@@ -430,7 +430,7 @@ def _labels(
 
 
 def _is_side_of(box: Finding, other: Finding) -> bool:
-    """Whether `box` also locates every record of `other`, a finding about the side of a box."""
+    """Whether `other` is about box sides, and `box` locates all of its records."""
     if other.count > box.count or not other.locations:
         return False
     records = {(place.shard, place.record) for place in box.locations}

@@ -66,7 +66,7 @@ class Run(NamedTuple):
         return Run(self.first, self.rows, "", storage.read(self.path))
 
     def stored(self, storage: Storage | None) -> Run:
-        """A copy of the run whose rows are in the storage; the run itself without a storage."""
+        """Write the rows to a storage, and return the stored run. Without one, return self."""
         if len(self.data) != self.rows * RUN_ROW.itemsize:
             raise ValueError(f"a run of {self.rows} rows has {len(self.data)} bytes")
         if storage is None:
@@ -175,7 +175,7 @@ class RunBuilder:
 def read_in_order(
     storage: Storage, runs: Sequence[Run], at_once: int = _AT_ONCE
 ) -> Iterator[list[Rows]]:
-    """Yield ranges of fingerprints in ascending order. Each is a list: the rows of every run."""
+    """Yield ranges of fingerprints in ascending order: for each range, the rows of every run."""
     ranges = max(1, -(-sum(run.rows for run in runs) // at_once))
     starts = [0] * len(runs)
     for number in range(1, ranges + 1):
@@ -251,7 +251,7 @@ class Matches:
         return [(self._names[split], seen) for split, seen in sorted(self._within.items())]
 
     def across(self) -> list[tuple[str, str, MatchCount]]:
-        """Matches between two splits. Locations are in the first one, which is never ``train``."""
+        """Matches between two splits. Locations are in the first one, never in ``train``."""
         found = [
             (self._names[one], self._names[other], seen)
             for (one, other), seen in self._across.items()

@@ -224,7 +224,7 @@ def _labels(target: Target) -> tuple[str, ...]:
 
 
 def _keys(shards: Sequence[Shard], pairs: Iterable[Match | Contradiction]) -> _Keys:
-    """The keys of both records in each pair. Shard name and record number select a key."""
+    """The keys of both records in each pair, by shard name and record number."""
     wanted: dict[str, set[int]] = {}
     for each in pairs:
         wanted.setdefault(shards[each.shard].name, set()).add(each.record)

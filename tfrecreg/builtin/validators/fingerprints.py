@@ -56,8 +56,8 @@ class DuplicatesOptions:
     else the whole match. Requires the indexes of a build.
     """
     most_shared: Annotated[float, Meta(ge=0, le=1)] = 0.01
-    """Two splits may have this share of the smaller split's distinct records in common. Above it,
-    DUP002 is an error.
+    """DUP002 is an error if two splits have more than this share of the smaller split's distinct
+    records in common.
     """
 
     def __post_init__(self) -> None:

@@ -93,7 +93,7 @@ class ImageSizes:
         return found
 
     def findings(self, dataset: str) -> Iterator[Finding]:
-        """Findings about the few images that are over 64 times the median, or under 1/64."""
+        """Findings about images far larger or smaller than the median image, if they are few."""
         tally = Tally()
         for feature, found in sorted(self.sizes.items()):
             sizes = sorted(found.items())

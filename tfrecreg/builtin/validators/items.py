@@ -2,11 +2,11 @@
 
 A visitor writes digests of the images and names of one shard's records to disk, as sorted runs.
 
-Records and items match if their rows have equal digests. These are compared in ranges.
+Records and items match if their rows have equal digests. Digests are compared range by range.
 
 Memory holds one range, and a few bytes per record and per item.
 
-The digest of its image and its names identify a record.
+A record is identified by the digest of its image and by its names.
 """
 
 from __future__ import annotations
@@ -226,7 +226,7 @@ class Matching:
 
 
 def _numbers(runs: Sequence[tuple[int, Run]], rows: Sequence[RunRows]) -> tuple[_Digests, _Numbers]:
-    """The digests in the rows of several runs, each as a single value, and the record numbers."""
+    """The digests and record numbers in the rows of several runs. Each digest is one value."""
     pairs = [(start + run.first, each) for (start, run), each in zip(runs, rows, strict=True)]
     pairs = [pair for pair in pairs if len(pair[1])]
     if not pairs:

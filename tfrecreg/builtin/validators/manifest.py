@@ -3,10 +3,10 @@
 With a manifest, the files are compared with its digests (blake3). Bare files are compared with
 their names (`-of-00005` needs five files) and with the `dataset_info.json` in their folder.
 
-SHD008 checks, by the rule that TensorFlow recommends, that training hosts get enough shards.
+SHD008 checks that training hosts get enough shards, according to TensorFlow's recommendation.
 
-The rule (https://www.tensorflow.org/tutorials/load_data/tfrecord) is at least ten shards per host,
-of at least 10 MB each. A split that is too small for both should have as many shards as ``build
+It asks for at least ten shards per host (https://www.tensorflow.org/tutorials/load_data/tfrecord),
+of at least 10 MB each. A split that is too small for that should have as many shards as ``build
 --hosts`` makes. So a build made for its hosts has no finding.
 """
 
@@ -91,7 +91,7 @@ class HostLoad(NamedTuple):
 
 
 def check_hosts(tally: Tally, loads: Iterable[HostLoad], hosts: int) -> None:
-    """Compare the number of shards in each split or set with what `hosts` hosts need."""
+    """Compare the number of shards in each split or set with the number that hosts need."""
     for load in loads:
         best = shard_count(ShardPolicy(hosts=hosts), load.records, load.payload_bytes)
         size = (load.payload_bytes + FRAMING * load.records) // max(1, load.shards)
@@ -124,7 +124,7 @@ class _SeenShard(NamedTuple):
 
 
 class ManifestValidator(Validator):
-    """Compares files with the manifest, or the number of bare files with their names.
+    """Compares files with the manifest. For bare files, compares their number with their names.
 
     Its only option is `hosts`: the number of training hosts that share the shards. For bare files
     it also counts the kinds of payloads. Without a schema, it finds records that are not Examples

@@ -275,7 +275,7 @@ def test_the_same_image_under_another_key_in_the_same_split_is_renamed(compare) 
     assert result.change.level == "major"
     assert result.change.reasons == [
         "1 label changed",
-        "1 example of the split `train` was changed: key and record",
+        "1 example of the split `train` was changed in key and record",
     ]
 
 

@@ -317,11 +317,11 @@ Pass = Callable[[Readers, Pairs], R]
 _NOWHERE: Places = np.empty(0, np.uint64)
 
 _TASK = 2000
-"""Cost of a task, measured in pairs of small records. It takes about 0.2 seconds on one core."""
+"""Cost of a task, in pairs of small records. Such a task takes about 0.2 seconds on one core."""
 _SHARD = 40
-"""Cost of a shard, measured in pairs of small records, because a task may read its index."""
+"""Cost of reading the index of a shard, in pairs of small records."""
 _PAIR_BYTES = 30_000
-"""Reading and comparing this many bytes takes as long as the fixed cost of a pair."""
+"""Reading and comparing this many bytes costs as much as a pair of small records."""
 _PAIR_SECONDS = 25e-6
 """Approximate cost of a pair of small records."""
 _MOST_RECORDS = 20_000

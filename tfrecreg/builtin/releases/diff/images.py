@@ -49,8 +49,8 @@ def follow_images(
 ) -> Matched:
     """Find the partners of removed and added examples by their images.
 
-    If a key has different images in two splits, these are two examples, because keys that are
-    positions occur in every split. If the bytes of a record are missing, only keys are compared.
+    Different images in two splits are two examples even if their keys are equal, because keys may
+    be positions. If the bytes of a record are missing, only keys are compared.
     """
     images, pairs = images_of(before, after), matched.moved_changed
     gone, new = matched.removed, matched.added

@@ -35,8 +35,8 @@ _BLOCK = bytes(1 << 20)
 
 
 def new_rows(count: int, width: int) -> npt.NDArray[np.uint8]:
-    """Rows to be filled. More than 128 MiB are kept in an unnamed file, so that the system can free
-    their memory. The file is deleted with the array.
+    """Rows to be filled. If they take more than 128 MiB, an unnamed file holds them, so that the
+    system can free their memory. The file is deleted with the array.
     """
     size = count * width
     if size <= _HELD:

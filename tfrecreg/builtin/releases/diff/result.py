@@ -56,7 +56,7 @@ class RecordDiff:
     """Current split; for a removed example, its former split."""
     key: str
     shard: str
-    """The file's name. `split`, `key`, `shard` and `record` are those of the same side."""
+    """The file's name. `split`, `key`, `shard` and `record` describe the same side."""
     record: int
     """Number in its shard, from 0."""
     from_split: str | None = None
@@ -299,7 +299,7 @@ class ListedExamples:
     def __call__(
         self, kind: ChangeKind, most: int | None = None, *, engine: Engine | None = None
     ) -> Iterator[RecordDiff]:
-        """Yield all examples of a kind, or the first `most`. `engine` reads their records."""
+        """Yield the examples of a kind, at most `most` of them. `engine` reads their records."""
         matched = self.matched
         if kind == "removed":
             return islice(self._alone(kind, self.before, matched.removed), most)
@@ -369,7 +369,7 @@ def _first(pairs: Pairs, most: int | None) -> Pairs:
 
 
 def _keys(side: Side, places: Places) -> list[str]:
-    """The keys of some records. Each index is read once. A key is empty if it has no index."""
+    """The keys of records; empty if the shard has no index. Each index is read once."""
     keys = [""] * len(places)
     shards = places >> np.uint64(32)
     for shard in np.unique(shards).tolist():

@@ -161,7 +161,7 @@ def _lost(
 
 
 def _read_otherwise(before: Side, after: Side) -> Iterator[str]:
-    """Yield what the schemas state differently about how to read values.
+    """Yield the differences between the schemas that change how values are read.
 
     A looser schema does not change the meaning of the old examples.
     """
@@ -260,7 +260,7 @@ def _patch_reason(before: Manifest, after: Manifest, order: ShardOrder) -> str:
 
 
 def _losses(before: Side, after: Side, matched: Matched, tallied: Tallied) -> Iterator[str]:
-    """Reasons why not every example is still there unchanged."""
+    """Reasons that say which examples were moved, changed or removed, or may have been."""
     there = {split.name for split in after.manifest.splits}
     for each in before.manifest.splits:
         if each.name not in there:
@@ -286,7 +286,7 @@ def _losses(before: Side, after: Side, matched: Matched, tallied: Tallied) -> It
 
 def _changed(after: Side, matched: Matched, tallied: Tallied) -> Iterator[str]:
     for split, count in per_split(matched.renamed_changed.after, after.manifest).items():
-        yield f"{_examples(count)} of the split `{split}` {_was(count)} changed: key and record"
+        yield f"{_examples(count)} of the split `{split}` {_was(count)} changed in key and record"
     pairs = len(matched.changed)
     if tallied.kept == pairs:
         return
@@ -406,7 +406,7 @@ def classify(
 
 
 def previous_of(found: Resolved) -> Resolved | None:
-    """The previous release: a release's parent, or the newest release for another build."""
+    """The parent of a release or a released build; for any other build, the newest release."""
     dataset, links = found.dataset, links_of(found.dataset)
     version = max(links, default=None)
     for each in sorted(links, reverse=True):

@@ -27,11 +27,11 @@ _FEW = 20
 _TABLE_PLACES = 1 << 17
 """An epoch with more places is not kept as a table."""
 _TABLE_AFTER = 256
-"""A table is made once this many places plus a sixteenth of the epoch were computed singly."""
+"""A table is made after this many places, plus a sixteenth of the epoch, were computed singly."""
 
 
 class Mixing:
-    """Gives the record at each place. Numbers of records count through all members. Picklable."""
+    """Gives the record at each place. One numbering covers all members' records. Picklable."""
 
     def __init__(self, records: Sequence[int], counts: Sequence[int], seed: int) -> None:
         self.records, self.counts, self.seed = tuple(records), tuple(counts), seed
@@ -146,8 +146,8 @@ def _number(text: str) -> int:
 def golden_step(places: int) -> int:
     """The step of a rotation of `places` places: coprime to `places`, and near the golden ratio.
 
-    Compares those of the next 256 numbers that are coprime to `places`, and takes the first one
-    with the least sum of partial quotients. The smaller this sum, the more even the rotation.
+    Tries 256 numbers near the golden ratio, and takes the first one with the least sum of partial
+    quotients. The smaller this sum, the more even the rotation.
     """
     golden = (isqrt(5 * places * places) - places) // 2
     nearby = (

@@ -60,11 +60,11 @@ def mixture(
         temperature: T, instead of weights: a member of n records has the weight n^(1/T). 1 mixes in
             proportion to size. A larger T mixes more equally.
         stop: when an epoch ends. ``"first_exhausted"``: when the first member runs out of records,
-            so no record is repeated. ``"all_exhausted"``: when the last member does, so every
-            record is used at least once and smaller members are repeated.
+            so no record is repeated. ``"all_exhausted"``: when every member has run out, so
+            every record is used at least once and smaller members are repeated.
         size: how many places an epoch has, instead of `stop`. Smaller members are repeated.
         features: read only these features, which all members must have.
-        registry: an open registry or a path in one; None for that of the current folder.
+        registry: an open registry or a path in one; None for the current folder's registry.
         keywords: arguments of `data_source` for each member: `schema`, `decode`, `raw`, `with_key`,
             `with_digest`, `verify`, `damaged`, `max_damaged` and `where`. Not allowed if a member
             is an open source.
@@ -73,10 +73,10 @@ def mixture(
         A sequence of elements in the same form as from `data_source`.
 
     Raises:
-        UsageError: a weight is not a number above 0, two members differ in the form of their
-            elements or in the names of classes, a member is empty, or as `data_source`.
-        RefusedError, SchemaError, ManifestError, MissingExtraError, PluginError, StorageError: as
-            `data_source`.
+        UsageError: a weight is not a number above 0, a member is empty, members differ in the form
+            of their elements or in the names of classes, or `data_source` refuses a member.
+        RefusedError, SchemaError, ManifestError, MissingExtraError, PluginError, StorageError: for
+            the same reasons as in `data_source`.
 
     Example:
         >>> shares = {"mnist@1.0.0": 0.7, "mnist": 0.3}
@@ -127,7 +127,7 @@ def _members(
 ) -> tuple[list[MixtureMember], list[Weight]]:
     """The members, and the weight of each; no weights if no member has one."""
     if isinstance(members, str | os.PathLike | DataSource):
-        raise UsageError("a mixture needs a list of members, found one")
+        raise UsageError("a mixture needs a list of members, found a single member")
     pairs: list[Any] = list(members.items() if isinstance(members, Mapping) else members)
     weighted = [isinstance(each, tuple) and len(each) == 2 for each in pairs]
     if not any(isinstance(each, tuple) for each in pairs):

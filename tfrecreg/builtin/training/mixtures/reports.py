@@ -19,7 +19,7 @@ _SHOWN = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberReport:
-    """Compares what was handed out of a member with the member's share."""
+    """Compares the elements of a member that were handed out with the member's share."""
 
     name: str
     """The name of the member, escaped."""
@@ -33,8 +33,8 @@ class MemberReport:
     surplus: int
     """Number of elements that were handed out more often than expected."""
     times: Mapping[int, int]
-    """How many records were handed out never, once, twice and so on: ``{0: 134, 1: 66}``. Equal
-    records share the elements that were handed out."""
+    """How many records were handed out never, once, twice and so on: ``{0: 134, 1: 66}``. The
+    elements that were handed out are divided among equal records."""
     missed_records: tuple[RecordName, ...] = ()
     """The first 20 missed records."""
     surplus_records: tuple[RecordName, ...] = ()
@@ -51,7 +51,7 @@ class MemberReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MixtureReport:
-    """Compares what epochs handed out of each member with the mixture's plan."""
+    """Compares the elements that epochs handed out with the mixture's plan, member by member."""
 
     members: tuple[MemberReport, ...]
     foreign: int
@@ -73,7 +73,7 @@ class MixtureReport:
         return not (self.foreign or any(each.missed or each.surplus for each in self.members))
 
     def __str__(self) -> str:
-        head = f"all {self.expected:,} as the mixture says"
+        head = f"all {self.expected:,} elements as planned"
         if not self.is_complete:
             missed = sum(each.missed for each in self.members)
             surplus = sum(each.surplus for each in self.members)
@@ -101,8 +101,8 @@ def report_of(
 ) -> MixtureReport:
     """Compare a certificate with how often each record should be handed out.
 
-    If several members hold a record, its elements count for the first of them until that member has
-    its share, then for the next. Any surplus counts for the first one.
+    If several members hold the same record, its elements count for the first member until that has
+    its share, then for the next member. Any surplus counts for the first member.
     """
     if certificate.identity != identity:
         raise UsageError("the certificate is about another mixture")
@@ -162,7 +162,7 @@ def _named(source: DataSource, places: Counts, counts: Counts) -> tuple[RecordNa
 
 
 def _sums(places: Counts, values: Counts, length: int) -> Counts:
-    """The sum of the values at each place. Sums are integers."""
+    """For each place, the sum of its values, as an integer."""
     found = np.zeros(length, np.int64)
     np.add.at(found, places, values)
     return found

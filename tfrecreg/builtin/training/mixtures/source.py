@@ -77,7 +77,7 @@ class Mixture(ReadsBatches):
         """The element at a place. Places from `len` on belong to later epochs.
 
         Raises:
-            NoSuchRecordError: the place is before the first one; also an IndexError.
+            NoSuchRecordError: the place is before the first one. It is also an IndexError.
             DamagedRecordError, RefusedError, StorageError: as :meth:`DataSource.__getitem__`.
         """
         member, number = self._mixing.member(self._number(place))
@@ -227,7 +227,7 @@ class Mixture(ReadsBatches):
         """The rest of an epoch, from a result of `Order.state`: see `DataSource.from_state`.
 
         Raises:
-            UsageError: `state` is not of this mixture, or lacks the states of some hosts.
+            UsageError: `state` belongs to another mixture, or lacks the states of some hosts.
 
         Example:
             >>> mixture = tr.mixture({"mnist@1.0.0": 3, "mnist": 1}, "train", registry=reg)
@@ -266,7 +266,7 @@ class Mixture(ReadsBatches):
             >>> for batch in mixture.batches(64):
             ...     certificate.add(batch["record/digest"])
             >>> print(mixture.report(certificate))
-            all 266 as the mixture says
+            all 266 elements as planned
             200 of mnist@1.0.0, 200 records: once 200
             66 of mnist, 200 records: never 134, once 66
         """

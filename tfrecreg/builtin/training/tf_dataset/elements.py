@@ -75,7 +75,7 @@ class ElementReader:
         return features
 
     def pad_longest(self, *element: Any) -> Any:
-        """Pad each ragged tensor of a batch, as `finish` returned it, to its longest row."""
+        """Pad each ragged tensor to its longest row, in a batch that `finish` returned."""
         ragged = self._tf.RaggedTensor
         parts = element if len(element) > 1 else element[0]
         return self._tf.nest.map_structure(

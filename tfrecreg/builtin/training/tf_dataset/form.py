@@ -1,7 +1,7 @@
 """Finds the form of a dataset's elements from the schema and the arguments.
 
 If all steps of a list have one shape, it is ragged only along its steps. If the steps differ in
-length, it is ragged twice. The context is parsed as an Example, because TensorFlow 2.16's
+length, it is ragged in two sides. The context is parsed as an Example, because TensorFlow 2.16's
 `tf.io.parse_sequence_example` refuses a context of fixed shape for a batch without records.
 """
 
@@ -33,7 +33,7 @@ _DTYPES: dict[str, Literal["string", "int64", "float32"]] = {
 
 @dataclass(frozen=True, slots=True)
 class ListSpec(TensorSpec):
-    """Parsing rule of a list, in ragged form."""
+    """How to parse a list into ragged form."""
 
     is_fixed: bool = False
     """Whether every step has exactly this shape."""
@@ -116,7 +116,7 @@ class ElementForm:
     specs: tuple[TensorSpec, ...] | None = None
     """The features to parse; None for unparsed payloads."""
     images: Mapping[str, tuple[int | None, int | None, int | None]] = field(default_factory=dict)
-    """Features to decode, each with height, width and channels; None for an unknown one."""
+    """Features to decode, with the height, width and channels of each; None if one is unknown."""
     fit: ImageFit = field(default_factory=ImageFit)
     """The size and the channels that decoded images get."""
     tensors: Mapping[str, Any] = field(default_factory=dict)
@@ -298,10 +298,11 @@ def _is_single(spec: TensorSpec) -> bool:
 def with_others(
     tensorflow: Any, records: SplitRecords, form: ElementForm, decoders: Decoders
 ) -> ElementForm:
-    """The form, in which plugins decode features in formats unknown to TensorFlow. Features that
-    the schema declares as pixels are added.
+    """Let plugins decode the features in formats that TensorFlow does not know. Also add features
+    that the schema declares as pixels.
 
-    The first record decides about plugins. It is read only if third-party decoders are installed.
+    The formats are those of the first record, which is read only if third-party decoders are
+    installed.
     """
     payload = records.first_payload() if form.images and decoders.third_party() else None
     example = None if payload is None else decode_or_none(payload)

@@ -87,7 +87,7 @@ def _inside(tensorflow: Any, images: Any, height: Any, width: Any) -> tuple[Any,
 _SLACK = 1 << 10
 """A small PNG has at most this many bytes more than its pixels."""
 _MOST_MISSES = 8
-"""After this many consecutive batches with other images, no further batch is tried."""
+"""After this many consecutive batches with other images, no further batch is decoded as a whole."""
 
 
 def together(tensorflow: Any, data: Any, channels: int) -> Any:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import tensorflow as tf
 
 _AROUND = 16
-"""Number of zeros added at both ends of an image, so that the ends of a short one can be read."""
+"""This many zeros are added at both ends of an image, so that it is never too short to compare."""
 _WHOLE = ((b"\xff\xd8\xff", b"\xff\xd9"), (b"\x89PNG\r\n\x1a\n", b"IEND\xaeB`\x82"))
 """First and last bytes of a complete JPEG and PNG."""
 
@@ -103,7 +103,7 @@ class PipelineOptions:
     seed: int | None
     repeat: bool | int
     cache: bool | str
-    """With ``"auto"``, the elements decide. Any other text is a prefix of files."""
+    """With ``"auto"``, the shape and size of elements decide. Other text is a prefix of files."""
     prefetch: int | None
     deterministic: bool
 

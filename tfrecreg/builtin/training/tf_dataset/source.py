@@ -5,7 +5,7 @@ with a mark: a negative number, which encodes the place, and an empty payload. S
 large records are read by their numbers: TensorFlow's reader would read all records before them.
 
 Errors of :func:`checked_map` name shard, record and key. A batch that fails is dropped, which
-leaves a gap in the numbers of the batches. Only then are its records examined one by one.
+leaves a gap in the numbers of the batches. Records are examined one by one only after such a gap.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _MOST = 256
 _BYTES = 4 << 20
 """Bytes of a batch of large records. This is small because several shards are read ahead."""
 _MOST_FAR = 1 << 14
-"""Number of records of a batch from a store. They take about one piece of the cache."""
+"""Number of records in a batch from a store. Such a batch is about one piece of the cache."""
 _CYCLE = 16
 """Number of shards that are read in turns."""
 _OPEN = 16
@@ -130,7 +130,7 @@ def order_numbers(
     pieces: Sequence[RecordRun],
     turns: Turns,
 ) -> tf.data.Dataset:
-    """The numbers of records, in the order of :func:`read_payloads` with the same arguments."""
+    """The numbers of the records that :func:`read_payloads` reads, in the same order."""
     int64 = tensorflow.int64
     size = _size(records, _MOST)
 
@@ -316,7 +316,7 @@ def _of_store(far: ShardRecords) -> PayloadReader:
 
 
 _REMEMBERED = 16
-"""Number of batches whose numbers are kept. If more are lost in a row, one of these is reported."""
+"""The numbers of this many batches are kept. If more are lost, the error names kept ones."""
 
 WhyLost = Callable[[list[int], bool], str]
 """Returns why records are missing. Takes their numbers, and whether their batch is lost."""

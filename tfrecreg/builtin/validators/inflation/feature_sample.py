@@ -102,7 +102,7 @@ def smooth_levels(
 
 
 def varint_bytes(values: npt.NDArray[np.int64]) -> int:
-    """Size in bytes as varints. Up to 127 takes 1 byte, up to 16,383 takes 2, negative takes 10."""
+    """Size in bytes as varints. A value from 0 to 127 takes 1 byte, a negative value 10 bytes."""
     bits = values.view(np.uint64)
     return len(bits) + sum(int((bits >> np.uint64(7 * each) > 0).sum()) for each in range(1, 10))
 
@@ -173,26 +173,26 @@ class FeatureSample:
     content: int = 0
     """Size in bytes of its values alone."""
     form: str = ""
-    """How its numbers are stored; empty if no numbers could be stored otherwise."""
+    """How its numbers are stored; empty if no number could have another form."""
     numbers: int = 0
     whole: Range = field(default_factory=Range)
     """Range of the numbers. Only records that hold whole numbers count."""
     levels: int = 0
     """Number of values that are not whole but lie on at most 256 levels."""
     wide: bool = True
-    """Whether all sampled numbers could be narrower."""
+    """Whether all sampled numbers fit into a narrower type."""
     values: int = 0
-    """Number of values of the feature that hold these numbers."""
+    """Number of the feature's values that hold numbers."""
     held: int = 0
     """Size in bytes of these values as messages."""
     pixels: int = 0
-    """Number of numbers that are pixels."""
+    """How many of the numbers are pixels."""
     text: int = 0
     """Size in bytes of values that are base64 of encoded images."""
     texts: dict[str, int] = field(default_factory=dict)
     """`text` by image format."""
     all_held: int = 0
-    """Like the other `all_` fields: extrapolated from the sample of a shard to all its records."""
+    """Each `all_` field is extrapolated from the sample of a shard to all records of the shard."""
     all_numbers: int = 0
     all_values: int = 0
     all_pixels: int = 0
@@ -257,7 +257,7 @@ class FeatureSample:
                 self.shapes[shape] = self.shapes.get(shape, 0) + 1
 
     def _levels(self, found: StoredNumbers) -> Array | None:
-        """Count the numbers that could be narrower. Return them as bytes if they fit."""
+        """Count the numbers that fit into a narrower type. Return them if they fit into bytes."""
         numbers = found.values
         if numbers.dtype == np.uint8 or not numbers.size:
             return numbers.astype(np.uint8)

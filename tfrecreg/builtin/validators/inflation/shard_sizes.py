@@ -115,7 +115,7 @@ class ShardSizes:
     first: dict[str, Location] = field(default_factory=dict)
     """Location of the first sampled record that has a feature."""
     first_numbers: dict[str, Location] = field(default_factory=dict)
-    """The first sampled record in which a feature's numbers could be stored otherwise."""
+    """For each feature, the first record with numbers that could be stored in another form."""
     repeats: dict[str, Repeats] = field(default_factory=dict)
     """Repeats of the features with large values."""
 

@@ -115,7 +115,7 @@ def read_npy(data: bytes) -> NpyArray | None:
 
 
 def bmp_pixels(data: bytes) -> tuple[bytes, ImageShape] | None:
-    """The pixels, from the bottom row up, and shape of an uncompressed BMP of 8, 24 or 32 bits."""
+    """The pixels and the shape of an uncompressed BMP of 8, 24 or 32 bits, bottom row first."""
     try:
         header = read_header(data)
     except ImageError:
@@ -155,7 +155,7 @@ _LEAST = 64
 _RAW_TYPES = ("<i8", "<i4", "<f8", "<f4")
 """Raw bytes are tried as these types, if the number of values would match the declared image."""
 _LIKELY = (1e-9, 1e6)
-"""Absolute values of such numbers lie between these bounds. Floats read as integers do not."""
+"""Absolute values of plausible numbers are between these. Those of a wrong type rarely are."""
 _BASE64 = bytes.maketrans(b"-_", b"+/")
 _DTYPES = frozenset(
     {"float32", "float64", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))}
@@ -176,7 +176,7 @@ class StoredNumbers(NamedTuple):
 
 
 def numbers_of(name: str, feature: Feature, declared: list[ImageShape]) -> StoredNumbers | None:
-    """The numbers in a feature; None if it has no numbers that could be stored otherwise."""
+    """The numbers in a feature; None if it has none that could be stored in another form."""
     count = feature.count
     if feature.kind is Kind.FLOAT:
         sides = tuple(fitting_shapes(count, name, declared))
