@@ -162,7 +162,7 @@ def test_a_copy_of_a_build_is_judged_by_what_lies_in_it(cli, built, tmp_path, mo
     elsewhere = tmp_path / "elsewhere"
     shutil.copytree(built / "data/digits", elsewhere / "copy")
     monkeypatch.chdir(elsewhere)
-    note = "judged by the `manifest.json` and the `schema.pbtxt` in its folder"
+    note = "checked against the `manifest.json` and the `schema.pbtxt` in its folder"
     done = cli("check", "copy")
     assert (done.code, f"note: {note}\n" in done.out) == (0, True)
     index = "index/digits-train.tfrecord-00000-of-00002.index"

@@ -196,8 +196,8 @@ def test_a_folder_of_tfds_is_adopted_with_all_that_it_knows(adopter, tfds: Path)
         "doi": "10.1234/pets.5",
     }
     assert result.notes == (
-        "judged by the `dataset_info.json` beside the shards: `pets` 1.2.3 of TensorFlow Datasets, "
-        "2 splits, 12 records",
+        "checked against the `dataset_info.json` beside the shards: `pets` 1.2.3 of TensorFlow "
+        "Datasets, 2 splits, 12 records",
     )
 
 

@@ -199,7 +199,7 @@ def test_more_records_than_the_manifest_says_are_refused(digits_registry: Path) 
     built = find_built("digits@1.0.0", digits_registry)
     assert built is not None
     target = splits_of(built, "test")
-    with pytest.raises(RefusedError, match="should have 3 records, it has more"):
+    with pytest.raises(RefusedError, match="should have 3 records, but it has more"):
         target.records_where([range(6)], [3] * len(target.shards), "true")
 
 

@@ -136,7 +136,7 @@ def test_a_shard_with_fewer_records_in_as_many_bytes_is_named(
     assert path.stat().st_size == entry.bytes
     message = stopped(tf, load("digits", "train", registry=digits_registry))
     assert (
-        f"`{SHARD}` of digits should have {entry.records} records, it has {entry.records - 1}: "
+        f"`{SHARD}` of digits should have {entry.records} records, but it has {entry.records - 1}: "
         "`tfrecreg check digits`"
     ) in message
 
@@ -160,7 +160,7 @@ def test_a_shard_with_more_records_than_registered_is_named(
     write(tmp_path / "schemas/odd.pbtxt", 'feature { name: "text" type: BYTES }')
     message = stopped(tf, load("odd", registry=tmp_path))
     assert (
-        f"`odd-all.tfrecord-0000{long}-of-00002` of odd should have 2 records, it has more"
+        f"`odd-all.tfrecord-0000{long}-of-00002` of odd should have 2 records, but it has more"
         in message
     )
 
@@ -249,7 +249,7 @@ def test_an_emptied_shard_is_refused(digits_registry: Path) -> None:
     write(digits_registry / "data/digits" / SHARD, b"")
     assert refusal(digits_registry) == (
         "1 of 2 shards of the split `train` of `digits` differ in size from the manifest; "
-        f"one is `{SHARD}`, which should have {size} bytes and has 0\n"
+        f"one is `{SHARD}`, which should have {size} bytes but has 0\n"
         "hint: `tfrecreg check digits` names them all"
     )
 
@@ -258,7 +258,7 @@ def test_a_shard_that_was_cut_between_two_records_is_refused(digits_registry: Pa
     path, at = digits_registry / "data/digits" / OTHER, start_of(digits_registry, 30, OTHER)
     path.write_bytes(path.read_bytes()[:at])
     size = entry_of(digits_registry, OTHER).bytes
-    assert f"`{OTHER}`, which should have {size} bytes and has {at}\n" in refusal(digits_registry)
+    assert f"`{OTHER}`, which should have {size} bytes but has {at}\n" in refusal(digits_registry)
 
 
 def test_a_link_that_leads_nowhere_is_a_missing_shard(digits_registry: Path) -> None:
@@ -287,4 +287,4 @@ def test_a_shard_that_is_emptied_between_two_epochs_is_named(
     write(digits_registry / "data/digits" / OTHER, b"")
     records = entry_of(digits_registry, OTHER).records
     message = stopped(tf, dataset, entry_of(digits_registry).records)
-    assert f"`{OTHER}` of digits should have {records} records, it has 0: `tfrecreg" in message
+    assert f"`{OTHER}` of digits should have {records} records, but it has 0: `tfrecreg" in message

@@ -136,8 +136,8 @@ def test_its_message_says_what_is_there(write: Write, tmp_path: Path) -> None:
     with pytest.raises(DamagedRecordError) as caught:
         records[59]
     assert caught.value.message == (
-        f"`{path}`, at byte {LAST}, is damaged: CRC004: 5 bytes are left, a record takes at least "
-        f"16: 0x{STREAM[LAST : LAST + 5].hex()}"
+        f"`{path}`, at byte {LAST}, is damaged: CRC004: 5 bytes are left, but a record takes at "
+        f"least 16: 0x{STREAM[LAST : LAST + 5].hex()}"
     )
     assert caught.value.hint == f"tfrecreg check {path}"
     assert caught.value.exit_code == 1

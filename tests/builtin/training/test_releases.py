@@ -166,7 +166,7 @@ def test_a_shard_of_another_size(digits_registry: Path) -> None:
     path.write_bytes(data[:1000])
     with pytest.raises(RefusedError) as caught:
         tfrecreg.data_source("digits", "train", registry=digits_registry)
-    assert caught.value.message.endswith(f"should have {len(data)} bytes and has 1000")
+    assert caught.value.message.endswith(f"should have {len(data)} bytes but has 1000")
     assert caught.value.exit_code == 1
 
 

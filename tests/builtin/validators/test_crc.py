@@ -152,7 +152,7 @@ class TestCRC003:
         assert (finding["at"]["record"], finding["at"]["offset"]) == (29, offset)
         assert finding["at"]["detail"] == (
             f"the record should end at byte {offset + length + 16}, "
-            f"the stream ends at byte {len(data) - cut}"
+            f"but the stream ends at byte {len(data) - cut}"
         )
         assert found["summary"]["records"] == 29
 

@@ -183,7 +183,7 @@ def test_a_lost_schema_is_not_drafted_anew_unasked(registry: Registry) -> None:
     error = refused(registry, {"train": Elements(6)})
     message = "`schemas/shapes.pbtxt` is missing, and the draft from the data differs from the"
     assert message in error.message
-    assert error.hint == "take the draft: `build(…, default_schema=True)`"
+    assert error.hint == "use the draft: `build(…, default_schema=True)`"
     assert made(registry, {"train": Elements(6)}, default_schema=True).report.status == "pass"
 
 

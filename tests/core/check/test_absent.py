@@ -173,7 +173,9 @@ def test_a_build_puts_no_other_schema_in_the_place_of_one_that_is_gone(
         "`schemas/digits.pbtxt` is missing, and the source's own schema differs from the schema "
         "of `digits`: "
     )
-    assert caught.value.hint == ("take the source's own: tfrecreg build digits --default-schema")
+    assert caught.value.hint == (
+        "use the source's own schema: tfrecreg build digits --default-schema"
+    )
     assert not path.exists()
     build(registry, BuildRequest(name="digits", default_schema=True))
     assert path.read_text("utf-8") == before

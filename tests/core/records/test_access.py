@@ -151,7 +151,7 @@ def test_an_index_of_other_bytes_is_refused_if_named_and_else_passed_over(
     assert caught.value.message == (
         f"`s.tfrecord.index` is not the index of `{path}`: the index covers "
         f"{len(STREAM)} bytes"
-        f"{' of decompressed gzip' if compression == 'gzip' else ''}, the file has {size}"
+        f"{' of decompressed gzip' if compression == 'gzip' else ''}, but the file has {size}"
     )
     flip(tmp_path / "index/s.tfrecord.index", 90)
     assert read(path, 11) == PAYLOADS[11]
@@ -171,7 +171,7 @@ def test_records_that_a_cut_took_are_damaged_by_the_index_beside_it(
         records[kept]
     assert caught.value.message == (
         f"record {kept} of `{path}`, at byte {at}, is damaged: CRC003: according to its index, "
-        f"the shard should have {len(PAYLOADS)} records, it has {kept}"
+        f"the shard should have {len(PAYLOADS)} records, but it has {kept}"
     )
 
 

@@ -86,8 +86,8 @@ def test_one_of_another_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as caught:
         read(path, 0, index=sidecar)
     assert caught.value.message == (
-        f"`a.idx` is not the index of `{path}`: its last record ends at byte 350, the file ends at "
-        "byte 367"
+        f"`a.idx` is not the index of `{path}`: its last record ends at byte 350, "
+        "but the file ends at byte 367"
     )
     # The same size in all, and other records: noticed at the record itself.
     sidecar.write_bytes(b"0 17\n17 17\n34 316\n350 17\n")

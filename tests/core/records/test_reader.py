@@ -169,7 +169,9 @@ def test_length_the_file_cannot_hold_is_truncated_without_allocating() -> None:
     seen = see(reader)
     (fault,) = seen.faults
     assert (fault.code, fault.record, fault.length) == ("CRC003", 0, 2**31)
-    assert fault.detail == ("the record should end at byte 2147483664, the stream ends at byte 78")
+    assert fault.detail == (
+        "the record should end at byte 2147483664, but the stream ends at byte 78"
+    )
     assert reader.most <= 1 << 20
 
 

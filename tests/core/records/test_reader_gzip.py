@@ -82,7 +82,7 @@ def test_zeros_behind_the_last_member_cost_no_record(zeros: int, small_shard: An
     (fault,) = seen.faults
     assert (fault.code, fault.record, fault.offset) == ("CRC007", None, len(small_shard.stream))
     assert (
-        f"byte {len(data)} of the file: it is missing, only zeros follow up to the file's end"
+        f"byte {len(data)} of the file: it is missing, and only zeros follow up to the file's end"
         in fault.detail
     )
     assert fault.detail.endswith("; no record is lost")

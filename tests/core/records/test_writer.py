@@ -125,7 +125,9 @@ def test_record_above_the_limit_is_refused_by_its_key(tmp_path: Path) -> None:
             return MAX_LENGTH + 1
 
     writer = ShardWriter(LocalStorage(str(tmp_path)), "shard")
-    with pytest.raises(UsageError, match=r"the record of `big\.png` has 2147483649 bytes, at most"):
+    with pytest.raises(
+        UsageError, match=r"the record of `big\.png` has 2147483649 bytes, but at most"
+    ):
         writer.write(Huge(), digest=bytes(16), key="big.png")
     writer.abort()
     assert list(tmp_path.iterdir()) == []

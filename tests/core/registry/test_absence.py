@@ -78,7 +78,7 @@ def test_a_dataset_keeps_the_schema_that_it_was_made_with(root: Path, made: str)
         "`schemas/mnist.pbtxt` is missing, and the source's own schema differs from "
         f"the schema of `{name}`: expected digest {expected}…, found {found}…"
     )
-    accept = "take the source's own: tfrecreg build mnist --default-schema"
+    accept = "use the source's own schema: tfrecreg build mnist --default-schema"
     restore = "restore it: cp registry/mnist/1.0.0/schema.pbtxt schemas/mnist.pbtxt; or "
     assert caught.value.hint == (accept if made == "build" else f"{restore}{accept}")
 

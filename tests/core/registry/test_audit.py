@@ -75,7 +75,7 @@ def test_a_manifest_that_was_rewritten_with_all_its_digests_breaks_the_next_one(
     assert found(root) == [
         (
             "REG003",
-            f"1.1.0 was made after 1.0.0 with digest {old}…, now it has {made.digest[:16]}…",
+            f"1.1.0 was made after 1.0.0 with digest {old}…, but 1.0.0 now has {made.digest[:16]}…",
         )
     ]
     (issue,) = look(root).issues

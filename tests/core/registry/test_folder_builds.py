@@ -99,7 +99,7 @@ def test_a_folder_is_judged_as_its_reference(
     assert brief(by_copy) == brief(by_reference)
     assert by_copy["folder"] == str(copy)
     assert by_copy["notes"] == [
-        "judged by the `manifest.json` and the `schema.pbtxt` in its folder"
+        "checked against the `manifest.json` and the `schema.pbtxt` in its folder"
     ]
 
 

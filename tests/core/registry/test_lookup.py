@@ -101,7 +101,7 @@ def test_bytes_beside_a_damaged_manifest_may_be_looked_at_and_not_used(
     with pytest.raises(UsageError) as caught:
         found.storage()
     assert caught.value.message == (
-        f"the bytes in `{folder}` may not be those of `mnist@2.0.0`: their manifest is damaged "
+        f"`{folder}` may not have the bytes of `mnist@2.0.0`: its manifest is damaged "
         "or belongs to another build"
     )
 

@@ -58,7 +58,7 @@ def test_without_a_registry_it_says_where_it_looked(
         "`tfrecreg.toml`"
     )
     assert caught.value.hint == (
-        "`tfrecreg init` makes one; `-C DIR`, in Python `registry=DIR`, names one"
+        "`tfrecreg init` makes one; `-C DIR` (in Python `registry=DIR`) selects one"
     )
 
 

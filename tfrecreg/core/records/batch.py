@@ -53,7 +53,7 @@ class RecordBatch:
     offsets: Sequence[int]
     """Offset of each record's header in the decompressed stream."""
     lengths: Sequence[int]
-    """Size of each payload in bytes. A record in the stream takes 16 bytes more."""
+    """Size of each payload in bytes. Its record takes 16 more bytes in the stream."""
     starts: Sequence[int]
     """Offset of each payload in `memory`."""
     memory: bytes

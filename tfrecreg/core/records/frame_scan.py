@@ -9,8 +9,8 @@ damage. Testing each header separately would read the same bytes many times. One
 because CRC32C is linear: the checksum of a range is the checksum of all bytes up to its end, less
 the contribution of all bytes before its start. That contribution is a product of polynomials. So
 one register runs over the bytes, and its values at both ends of a record or gap show whether the
-checksum is correct. The time does not depend on their content. At most a million records wait for
-the end of their data.
+checksum is correct. The time does not depend on the content of the bytes. At most a million
+possible records are kept until the end of their data is reached.
 
 The checksum of a length is also linear: each byte of the length contributes a term, and the
 checksum is the exclusive or of the terms. So all places of a block are tried at once. If a single
@@ -79,8 +79,8 @@ class FrameScan:
     length: int | None
     """Length in the header at `end`; None if the header is incomplete or its checksum is wrong."""
     crc: int = 0
-    """If `stop` is `DATA`: the masked checksum that was computed from the data. The file has the
-    checksum `stored`.
+    """If `stop` is `DATA`: the masked checksum that was computed from the data. It differs from the
+    checksum in the file, `stored`.
     """
     stored: int = 0
 
@@ -189,7 +189,7 @@ def stored_length(header: bytes) -> int:
 
 
 def repaired_length(header: bytes) -> int | None:
-    """The original length if damage to one byte of it explains the checksum; else None."""
+    """The length before damage to one of its bytes; None if the checksum shows other damage."""
     stored, masked = _HEADER.unpack_from(header)
     hit = _syndromes().get(google_crc32c.value(header[:8]) ^ unmask(masked))
     return None if hit is None else int(stored) ^ hit
@@ -197,8 +197,8 @@ def repaired_length(header: bytes) -> int | None:
 
 @lru_cache(maxsize=1)
 def _tables() -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
-    """Two tables of contributions to a length's checksum: from the lower 16 bits together with the
-    constant, and from the upper 16 bits.
+    """Two tables of contributions to a length's checksum. One is for the lower 16 bits and the
+    constant, the other is for the upper 16 bits.
     """
     zero = google_crc32c.value(bytes(8))
     tables = []
@@ -219,12 +219,12 @@ def _syndromes() -> dict[int, int]:
 
 
 KEPT_BYTES = 31
-"""Number of bytes that a block shares with the block before it: enough for a header, and for a
-record whose payload is a header.
+"""Number of bytes that a block repeats from the block before it. They are enough for a header, and
+for a record whose payload is a header.
 """
 
 _STARTS = 29
-"""A damaged record's payload may start at any of this many offsets after the record's start."""
+"""Number of offsets, from a damaged record's start on, at which its payload may start."""
 _PENDING = 1 << 20
 _ONES = 0xFFFFFFFF
 _ONE = 1 << 31
@@ -340,7 +340,7 @@ class PythonFinder:
             self._at = to
 
     def _move_gap(self, block: bytes, base: int, to: int) -> None:
-        """Advance the register of the gap test; keep the contribution of each possible start."""
+        """Advance the gap test's register, and keep the contribution of each possible start."""
         while self._gap < to:
             step = to
             if len(self._starts) < _STARTS:

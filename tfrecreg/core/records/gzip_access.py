@@ -4,9 +4,8 @@ Only bytes of verified members are returned. In damaged deflate data, a wrong ba
 copy whole records together with their checksums, so these checksums prove nothing.
 
 The module also searches for possible members. A member begins with three fixed bytes, which also
-occur elsewhere. The bytes after these three rule out most of the other places, because they have
-reserved flags, a name without an end, or a first block that no decoder accepts. ``walk.c`` has a
-compiled search with equal results.
+occur elsewhere. Most of those other places are recognized by reserved flags, a name without an end,
+or a first block that no decoder accepts. ``walk.c`` has a compiled search with equal results.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ Members = tuple[tuple[int, int], ...]
 _READ_BYTES = 1 << 18
 _SKIP_BYTES = 1 << 20
 _HELD_BYTES = 8 << 20
-"""The data of a member of at most this size are kept until another member is read."""
+"""Maximum size of the data of a member that are kept until another member is read."""
 
 
 class DamagedGzipError(Exception):
@@ -212,7 +211,9 @@ def inflated(storage: Storage, path: str) -> Iterator[bytes]:
 
 
 HEADER_LIMIT = 1 << 20
-"""A longer header counts as damage. An extra field of 64 KiB, a name and a comment are shorter."""
+"""A longer header counts as damage. A header with an extra field of 64 KiB, a name and a comment is
+shorter.
+"""
 
 _MOST_LITERALS = _MOST_DISTANCES = 29
 _LEAST = (5, 1, 10)

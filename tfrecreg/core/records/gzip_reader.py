@@ -328,7 +328,9 @@ class GzipStream:
             return
         if self._member and head[:1] == b"\x00" and only_zeros(self._file.read, self._member):
             self._finished = True
-            words = f"it is missing, only zeros follow up to the file's end, byte {self._file.end}"
+            words = (
+                f"it is missing, and only zeros follow up to the file's end, byte {self._file.end}"
+            )
             self._break(words, lossless=True, inside=False, tail=self._tail())
             return
         head, header = self._header()
@@ -351,7 +353,7 @@ class GzipStream:
             self._break(problem, lossless=True, inside=False, tail=self._tail())
 
     def _header(self) -> tuple[bytes, MemberHeader]:
-        """The bytes of the member that begins here, at least its header, and the parsed header."""
+        """The first bytes of the member that begins here, and its parsed header."""
         size = _HEADER_BYTES
         head = self._peek(size)
         header = parse_member_header(head)
@@ -369,7 +371,7 @@ class GzipStream:
         return zlib_makes(self._file.read, self._member, _TAIL_LIMIT)
 
     def _sound(self, header: int) -> bool:
-        """Whether the member that begins here is whole if its header has `header` bytes."""
+        """Whether the member that begins here is whole; the size of its header is `header`."""
         probe = self.fork()
         probe._probes = True
         probe._jump(self._member + header)

@@ -45,7 +45,7 @@ INPUT_BUFFER = 1 << 18
 """Number of bytes of a compressed file that TensorFlow reads at once by default."""
 
 _TAIL = 16
-"""At most this many bytes at a member's end are assumed to give no output. The last block and the
+"""Assumed maximum number of bytes at a member's end that give no output. The last block and the
 trailer have 10 such bytes.
 """
 _NOTHING = b"\x00\x00\x00\xff\xff"
@@ -95,8 +95,8 @@ class GzipEncoder:
         return self.end_member() if self._size >= self._member_bytes else b""
 
     def fits(self, members: Iterable[tuple[int, int]], size: int) -> bool:
-        """Whether these members, which were compressed elsewhere, can come next because none would
-        end badly.
+        """Whether these members, which were compressed elsewhere, can come next. They can if
+        none of them would end badly.
         """
         ends = [*(file for file, _ in members), size] if size else []
         return not any(ends_badly(self._written + end) for end in ends[1:])
@@ -149,8 +149,8 @@ class GzipEncoder:
 def ends_badly(end: int) -> bool:
     """Whether TensorFlow may lose the data after a member that ends at byte `end` of the file.
 
-    This happens if TensorFlow's buffer ends between a member's last byte with output and the last
-    byte of its trailer, and if the next read reaches the end of the file.
+    This happens if TensorFlow's buffer ends near the member's end: after the last byte that gives
+    output, but before the end of the trailer. The next read must also reach the end of the file.
     :mod:`tfrecreg.core.records.reading.tensorflow_reader` explains why. Other buffer sizes in use
     are multiples of the default.
     """

@@ -85,8 +85,8 @@ class HashThread:
 
     @staticmethod
     def pays() -> bool:
-        """Whether a thread pays off: a core may be idle. False in a worker process, which shares
-        the cores.
+        """Whether a thread pays off, because a core may be idle. False in a worker process, because
+        it shares the cores with other workers.
         """
         # `multiprocessing` is slow to import, and a worker process has always imported it.
         workers = sys.modules.get("multiprocessing")
@@ -194,7 +194,7 @@ def record_digest(canonical_payload: bytes | memoryview) -> bytes:
 
 
 class ContentHasher:
-    """Collects the record digests of a dataset, in any order, shard by shard.
+    """Collects the record digests of a dataset. They can be added in any order, in several calls.
 
     The digests are kept in memory, 16 bytes per record.
     """
@@ -233,7 +233,7 @@ class ContentHasher:
 
 
 def content_digest(splits: Iterable[tuple[str, Digests]]) -> str:
-    """The content digest of splits, each whole or in several parts; see :class:`ContentHasher`."""
+    """The content digest of splits; a split may have several parts. See :class:`ContentHasher`."""
     hasher = ContentHasher()
     for name, digests in splits:
         hasher.add(name, digests)

@@ -155,7 +155,7 @@ def read_index(data: bytes, where: str) -> Index:
     _, version, row_bytes, records, key_bytes, members = _HEADER.unpack_from(data)
     if version > INDEX_VERSION:
         raise NewerFormatError(
-            f"`{where}` has index format {version}, this tfrecreg supports {INDEX_VERSION}",
+            f"`{where}` has index format {version}, but this tfrecreg supports {INDEX_VERSION}",
             hint=upgrade_hint(),
         )
     if version != INDEX_VERSION or row_bytes != ROW_BYTES:

@@ -387,7 +387,7 @@ class _Scanner:
 
 _NOWHERE = 1 << 62
 _LARGE_BYTES = 8 << 20
-"""A file that looks like one record above this size is plain, whatever its data checksum is."""
+"""If a file looks like one record above this size, it is plain, even if its data are damaged."""
 _TRIED = 64
 """Maximum number of possible members that are tried at each end of the file, to detect gzip."""
 

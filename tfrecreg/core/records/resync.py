@@ -7,8 +7,8 @@ A header alone is never trusted. These tests are done, the cheapest and most rel
    checksum is correct for it, or if the next record begins exactly where this record ends.
 3. The **gap test**: for each later header, are all bytes before it one record with a correct data
    checksum? The test finds the true end of a record whose payload contains TFRecords. If a row of
-   sound records ends exactly at that header, the test passed by coincidence, and these records are
-   accepted: if they were inside a payload, they would end before the payload's own checksum.
+   sound records ends exactly at that header, the test passed by coincidence. These records are then
+   accepted, because records inside a payload would end before the payload's own checksum.
 4. The first place at which the checksums of a length and of the data after it are both correct.
 
 After tests 1 to 3 the number of records is exact. After test 4 the number of lost records is
@@ -96,7 +96,7 @@ class Resync:
         return place if place < len(self._known) and self._known[place] == at else None
 
     def after_header(self, stream: ByteStream, at: int) -> Resolution:
-        """Find where to continue if the header at `at` is damaged."""
+        """Find where to continue after a record whose header is damaged."""
         known = self._next_known(stream, at)
         if known is not None:
             length = known - at - OVERHEAD
@@ -104,14 +104,14 @@ class Resync:
         return self._one_byte(stream, at) or self._search(stream, at)
 
     def after_huge(self, stream: ByteStream, at: int, length: int) -> Resolution:
-        """Find where to continue if the header at `at` is sound, but its length is too large."""
+        """Find where to continue after a sound header whose length is too large."""
         if self._holds(stream, at, length):
             return Resolution(at + OVERHEAD + length, length, intact=True)
         known = self._next_known(stream, at)
         return self._search(stream, at) if known is None else Resolution(known)
 
     def after_data(self, stream: ByteStream, at: int, length: int) -> Resolution:
-        """Find where to continue if the header at `at` is sound, but the data checksum is wrong."""
+        """Find where to continue after a record with a sound header but a wrong data checksum."""
         following = at + OVERHEAD + length
         trusted = Resolution(following, length)
         # This record may have lost bytes, so that the next record starts earlier.
@@ -185,8 +185,8 @@ class Resync:
         return distance > (_GAP_WINDOW if self._ahead_budget > 0 else 0)
 
     def _crossing(self, stream: ByteStream, begin: int, target: int) -> int | None:
-        """The first sound record, at `begin` or later, from which a row of sound records reaches
-        beyond `target`.
+        """The first sound record, from byte `begin` on, that starts a row of sound records which
+        reaches beyond `target`.
 
         Records inside a payload do not reach that far: they end before the payload's own checksum.
         """
@@ -229,8 +229,8 @@ class Resync:
         return stated is not None and self._holds(stream, at, stated)
 
     def _one_byte(self, stream: ByteStream, at: int) -> Resolution | None:
-        """Find where to continue if one byte of the length, or the length's checksum, is damaged;
-        else None.
+        """Find where to continue if only one byte of the length is damaged, or only the length's
+        checksum. None if neither is true.
         """
         head = stream.fork().window(at, HEADER_BYTES)
         if len(head) < HEADER_BYTES:
@@ -286,7 +286,7 @@ def _cost(block: bytes) -> int:
 
 
 def _lead_to(place: int, spans: Sequence[tuple[int, int]]) -> bool:
-    """Whether sound records, from the first record in `spans` on, lead exactly to `place`."""
+    """Whether the first records in `spans` follow each other without a gap, exactly to `place`."""
     reached = spans[0][0] if spans else -1
     for start, end in spans:
         if start != reached:
@@ -303,7 +303,7 @@ def _header(stream: ByteStream, at: int) -> int | None:
 
 
 def data_holds(ahead: ByteStream, at: int, length: int) -> bool:
-    """Whether the record at `at` has a correct data checksum if its payload has `length` bytes."""
+    """Whether a record at `at`, with a payload of `length` bytes, has a correct data checksum."""
     crc = 0
     start = at + HEADER_BYTES
     end = start + length
@@ -355,23 +355,25 @@ def data_detail(crc: int, stored: int, at: int, found: Resolution) -> str:
 
 def cut_detail(at: int, length: int, end: int) -> str:
     """The detail of CRC003, for a file that ends inside a record."""
-    return f"the record should end at byte {at + OVERHEAD + length}, the stream ends at byte {end}"
+    return (
+        f"the record should end at byte {at + OVERHEAD + length}, but the stream ends at byte {end}"
+    )
 
 
 def trailing_detail(head: bytes, left: int) -> str:
     """The detail of CRC004, for trailing bytes that do not begin a record."""
     if left < HEADER_BYTES:
-        return f"{left} bytes are left, a record takes at least {OVERHEAD}: 0x{head.hex()}"
+        return f"{left} bytes are left, but a record takes at least {OVERHEAD}: 0x{head.hex()}"
     begin = "zeros" if not any(head) else f"0x{head[:HEADER_BYTES].hex()}"
     return f"{left} bytes do not begin a record, and none follows: they begin with {begin}"
 
 
 def huge_detail(length: int, found: Resolution) -> str:
     """The detail of CRC005, for a length above the limit."""
-    text = f"length should be at most {MAX_LENGTH}, found {length}; its checksum holds"
+    text = f"length should be at most {MAX_LENGTH}, found {length}; its checksum is correct"
     if found.length == length:
         return text + "; the data are present and intact"
-    return text if found.length is None else f"{text}; the data are intact, {found.length} bytes"
+    return text if found.length is None else f"{text}; the {found.length} bytes of data are intact"
 
 
 def gzip_rest(at: int, behind: int, *, lost: bool, going: bool, known: bool) -> str:

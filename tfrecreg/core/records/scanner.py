@@ -33,7 +33,7 @@ from tfrecreg.core.values.errors import FailureError, UsageError
 # A name that ends in `.so` would make it a Python module.
 LIBRARY = Path(__file__).with_name("libwalk.so.1")
 SOURCE = Path(__file__).with_name("walk.c")
-"""The scanner's source. Only a checkout has it, wheels do not."""
+"""The scanner's source. A checkout has it, but wheels do not."""
 ENGINES = ("tables", "SSE 4.2", "ARMv8")
 """The instructions that compute checksums, in order of ``enum engine``."""
 _BEST = -1
@@ -240,7 +240,7 @@ _Kind = Literal["native", "python"]
 
 
 class Scanner(NamedTuple):
-    """The scanner in use, with its instructions or the reason why it is the Python scanner."""
+    """The scanner in use. `detail` names its instructions, or says why it is the Python scanner."""
 
     kind: _Kind
     detail: str

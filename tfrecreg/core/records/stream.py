@@ -53,7 +53,7 @@ class Damage:
     cut: bool
     """Whether the file ends inside the member, so that no data follow."""
     misread: bool
-    """Whether the member is sound, but TensorFlow takes its end for the end of the file."""
+    """Whether the member is sound, but TensorFlow treats its end as the end of the file."""
     tail: int | None
     """Number of bytes that zlib, which does not skip damage, would decompress from the rest of the
     file; None if zlib would report an error.
@@ -78,8 +78,8 @@ class ByteStream(Protocol):
 
     @property
     def position(self) -> int:
-        """Byte of the stream at which reading would continue; the stream's end after all bytes were
-        read.
+        """Byte of the stream at which reading would continue. It is the stream's end if all bytes
+        were read.
         """
 
     def bound(self) -> int:

@@ -79,7 +79,7 @@ class RecordEncoder:
         """
         if len(payload) > MAX_LENGTH:
             raise UsageError(
-                f"the record of `{key}` has {len(payload)} bytes, at most {MAX_LENGTH} fit"
+                f"the record of `{key}` has {len(payload)} bytes, but at most {MAX_LENGTH} fit"
             )
         if digest is not None:
             self.index.add(digest, len(payload), key)
@@ -363,7 +363,7 @@ class TFRecordWriter:
         compression: Literal["none", "gzip"] | None = None,
         index: bool = False,
     ) -> None:
-        expect_no_url(os.fsdecode(path), "records can be written only to files of this machine")
+        expect_no_url(os.fsdecode(path), "records can be written only to files on this machine")
         target = Path(os.fsdecode(path))
         if compression is None:
             compression = "gzip" if target.suffix == ".gz" else "none"
@@ -391,9 +391,9 @@ class TFRecordWriter:
             key: key of the record in the index; None for the record's number.
 
         Raises:
-            UsageError: the record is neither bytes nor a dictionary that an example can store
-                without loss; the record is too large; its key is not a string, or an earlier
-                record has it; or the writer is closed.
+            UsageError: the record is too large, or is neither bytes nor a dictionary that an
+                example can store without loss. The key is not a string, or an earlier record has
+                it. The writer is closed.
             StorageError: the file cannot be written.
         """
         if self._is_closed:

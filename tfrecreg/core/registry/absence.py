@@ -1,10 +1,10 @@
 """Errors for things that the registry names but this machine lacks, with the commands that fetch
 them.
 
-An error names the missing build, release, schema or dataset. Its command depends on what exists: a
-DVC pointer, a pipeline stage, a release, a file in git, or only the raw data. DVC itself writes
-`NAME.dvc` and `dvc.lock`, and `tfrecreg pipeline` writes `dvc.yaml`. All of them are in YAML's
-block style; files in another style are ignored.
+An error names the missing build, release, schema or dataset. Its command depends on what else
+exists: a DVC pointer, a pipeline stage, a release, a file in git, or only the raw data. DVC itself
+writes `NAME.dvc` and `dvc.lock`, and `tfrecreg pipeline` writes `dvc.yaml`. All of them are in
+YAML's block style; files in another style are ignored.
 """
 
 from __future__ import annotations
@@ -146,14 +146,15 @@ def missing_build(dataset: Dataset) -> str:
     if value is None or value in {each.dvc for each in links_of(dataset).values()}:
         return ""
     return (
-        f"{dataset}, a build that is not released: DVC's files name it, but `{folder}` is not "
-        f"here; hint: {bring_command(root, folder)}"
+        f"{dataset}, a build that is not released: DVC's files name it, but this machine has no "
+        f"`{folder}`; hint: {bring_command(root, folder)}"
     )
 
 
 def fetch_command(dataset: Dataset, manifest: Manifest) -> str:
     """The command that fetches the bytes of a build or release from DVC. Empty if DVC does not have
-    the bytes, or if the raw data are on this machine, because the build can then be made again.
+    the bytes. Also empty if the raw data are on this machine, because the dataset can then be built
+    again.
     """
     from tfrecreg.core.registry.history import links_of
 
@@ -237,9 +238,7 @@ def schema_hint(dataset: Dataset) -> str:
 
 
 def _fits(dataset: Dataset, version: Version) -> bool:
-    """Whether the release's schema is undamaged and equals the schema of the build, if there is
-    one.
-    """
+    """Whether the release's schema is undamaged and, if there is a build, equals the build's."""
     with suppress(ManifestError, NewerFormatError, MissingFileError):
         build = dataset.build_manifest()
         schema = dataset.release_manifest(version).schema
@@ -252,8 +251,8 @@ def expects_schema(dataset: Dataset) -> bool:
     """Whether a dataset must have a schema: it has a build or release, or its configuration names
     one.
 
-    A dataset without a configuration and without a build here needs no schema: its releases have
-    their own.
+    A dataset that has neither a configuration nor a build on this machine needs no schema, because
+    its releases have their own.
     """
     config = dataset.config
     if dataset.name not in dataset.registry.config.datasets:
@@ -263,8 +262,8 @@ def expects_schema(dataset: Dataset) -> bool:
 
 
 def expect_same_schema(dataset: Dataset, default: str, *, drafted: bool = False) -> None:
-    """Refuse the source's schema `default` if the dataset had another schema or names a schema
-    file.
+    """Refuse `default`, the source's schema, if the dataset had another schema, or if its
+    configuration names a schema file.
     """
     name, path = dataset.name, dataset.schema_path
     own = "the draft from the data" if drafted else "the source's own schema"
@@ -282,9 +281,9 @@ def expect_same_schema(dataset: Dataset, default: str, *, drafted: bool = False)
         )
     else:
         return
-    accept = f"take the source's own: tfrecreg build {name} --default-schema"
+    accept = f"use the source's own schema: tfrecreg build {name} --default-schema"
     if drafted:
-        accept = "take the draft: `build(…, default_schema=True)`"
+        accept = "use the draft: `build(…, default_schema=True)`"
     restore = schema_hint(dataset)
     hint = f"{restore}; or {accept}" if restore.startswith("restore") else accept
     raise UsageError(message, hint=hint)

@@ -44,7 +44,7 @@ def forks(links: Mapping[Version, Link], *, across: bool = False) -> Iterator[tu
     """Find releases whose parent is not the previous release in version order. Yield the link of
     each such release, and the link of the release that it skipped.
 
-    A skipped release does not count if it has the parent's content and added no names.
+    A skipped release is ignored if it has the same content as the parent and added no names.
     """
     ordered = sorted(links)
     for position, version in enumerate(ordered):
@@ -66,8 +66,8 @@ def forks(links: Mapping[Version, Link], *, across: bool = False) -> Iterator[tu
 
 
 def _touched(registry: Registry, folder: str) -> dict[str, list[FileChange]]:
-    """For the path of each release file below a folder, its changes in git's history, newest first.
-    Empty outside git. Files that are not committed yet are left out.
+    """Map the path of each release file below a folder to the file's changes in git's history,
+    newest first. Empty outside git. Files that are not committed yet are left out.
     """
     found: dict[str, list[FileChange]] = {}
     for touch in git.touches(registry.storage.root, folder):
@@ -93,7 +93,7 @@ def version_in(path: str) -> Version | None:
 
 
 def _settled(registry: Registry, added: Sequence[FileChange], now: str | None) -> bool:
-    """Whether independent branches added a file, and one of them added its present content."""
+    """Whether several branches added a file independently, one of them with its present content."""
     root = registry.storage.root
     for one in added:
         others = [each for each in added if each is not one]
@@ -230,7 +230,7 @@ def parent_issues(
             continue  # reported for the parent
         else:
             if found != parent.digest:
-                what = f"had digest {safe(parent.digest[:16])}…, now it has {found[:16]}…"
+                what = f"had digest {safe(parent.digest[:16])}…, but now has {found[:16]}…"
                 yield _issue(SRC101, path, f"{shown} {what}", *versions)
             for last in yanks[-1:]:
                 what = f"was yanked on {safe(last.created)} by {safe(last.by)}: {safe(last.reason)}"
@@ -271,7 +271,7 @@ def _parents(
                 REG003,
                 _manifest_path(dataset, parent),
                 f"{version} was made after {parent} with digest {safe(link.parent_digest[:16])}…, "
-                f"now it has {links[parent].digest[:16]}…",
+                f"but {parent} now has {links[parent].digest[:16]}…",
                 version,
                 parent,
             )
@@ -290,7 +290,7 @@ def fork_issue(dataset: str, link: Link, other: Link, where: str = "") -> Issue:
 
 
 def left_out_issue(dataset: str, link: Link, other: Link, there: Version, where: str) -> Issue:
-    """Issue for a release that was made without the newest release of another MAJOR number."""
+    """Issue for a release that skipped the newest release of another MAJOR number."""
     has = f", which {where} has"
     of_link, of_other = (has + ",", "") if there == link.version else ("", has)
     return _issue(

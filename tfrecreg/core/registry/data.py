@@ -1,7 +1,8 @@
 """The data that a user's word names: a build, a release, or files, with manifest and schema.
 
-A reference, the folder of a build, a copy of that folder, its URL and some of its shards all lead
-to the same build, so they are judged alike. :mod:`tfrecreg.core.registry.find` is the finder.
+A user can name a build by its reference, its folder, a copy or URL of the folder, or some of its
+shards. All of these lead to the same build, so they are checked alike.
+:mod:`tfrecreg.core.registry.find` is the finder.
 """
 
 from __future__ import annotations
@@ -89,8 +90,8 @@ class Built(Data):
 
     @abstractmethod
     def storage(self, *, to_check: bool = False) -> Readable:
-        """The storage of its shards. If the bytes may differ from the manifest, it is refused
-        unless the caller will check every byte (`to_check`).
+        """The storage of its shards. If their bytes may differ from the manifest, the call is
+        refused, unless the caller will check every byte (`to_check`).
         """
 
 
@@ -186,8 +187,8 @@ class Release(Resolved):
             raise absent_release(self.dataset, self.version, self.manifest)
         if not self.proven and not to_check:
             raise UsageError(
-                f"the bytes in `{folder}` may not be those of `{self.name}`: their manifest "
-                "is damaged or belongs to another build",
+                f"`{folder}` may not have the bytes of `{self.name}`: its manifest is damaged "
+                "or belongs to another build",
                 hint=f"`tfrecreg check {self.name}` reads all bytes",
             )
         return home.below(folder)
@@ -237,7 +238,7 @@ class FolderBuild(Built):
 
 @dataclass(frozen=True)
 class Files(Data):
-    """Shards that were named as files, and their build if they have one."""
+    """Shards that the user named as files, and the build that they belong to, if any."""
 
     kind = "files"
     _name: str
@@ -248,7 +249,7 @@ class Files(Data):
     whole: bool = False
     """Whether the user named a folder that contains the build."""
     notes: tuple[str, ...] = ()
-    """Files that were left out, with the reason, one line each."""
+    """One line for each file that was left out, with the reason."""
 
     @property
     def name(self) -> str:

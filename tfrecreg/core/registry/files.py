@@ -46,8 +46,8 @@ _DESCRIBES = re.compile(
     r"|(?:manifest|labels|dataset_info|features|salvage)\.json|ledger\.jsonl",
     re.DOTALL,
 )
-"""Names of files that are never reported as left out: files beside shards that checks read, files
-that people read, and Spark's marker files.
+"""Names of files that are never reported as left out: files that checks read beside the shards,
+files for people, and Spark's marker files.
 """
 
 
@@ -87,7 +87,7 @@ def find_all(words: Iterable[str], left_out: list[str]) -> list[BareFile]:
 
 
 def left_out_line(paths: Sequence[str]) -> str:
-    """The line on the files that are not read because of their names; empty if `paths` is empty."""
+    """The line that lists files with other names, which are not read; empty if `paths` is empty."""
     if not paths:
         return ""
     kinds: dict[str, list[str]] = {}
@@ -96,7 +96,7 @@ def left_out_line(paths: Sequence[str]) -> str:
     several = (f"*{kind}" if kind and names[1:] else names[0] for kind, names in kinds.items())
     shown = listed(several, most=_KINDS)
     files = "1 file is" if len(paths) == 1 else f"{len(paths):,} files are"
-    return f"{files} left out, not named as a TFRecord: {shown}"
+    return f"{files} left out (only files named like TFRecords are read): {shown}"
 
 
 def names_folder(word: str) -> bool:
@@ -153,9 +153,9 @@ def splits_of_places(places: Sequence[str]) -> list[str]:
     """The split of each file, from its name, or else from its folder or a folder above; empty if no
     name gives a split.
 
-    A file's folder is a split if it is called ``test``. A folder ``my_test``, or any folder higher
-    up, is a split only if another split's folder is beside it. TFX's folder ``Split-test`` is
-    always a split.
+    The folder of a file is a split if the folder is called ``test``. A folder ``my_test``, or any
+    folder higher up, is a split only if another split's folder is beside it. TFX's folder
+    ``Split-test`` is always a split.
     """
     folders = [tuple(each.split("/")[:-1]) for each in places]
     beside: dict[tuple[str, ...], set[str]] = {}

@@ -54,8 +54,8 @@ from tfrecreg.core.values.reference import looks_like_reference, parse_reference
 from tfrecreg.core.values.text import safe
 
 _FIRST_SHARDS, _FIRST_RECORDS = 4, 100
-"""To find the feature of a label map, at most this many shards are read, and at most this many
-records of each.
+"""The search for the feature of a label map reads at most the first `_FIRST_SHARDS` shards, and at
+most the first `_FIRST_RECORDS` records of each.
 """
 _NAMED = 3
 
@@ -68,8 +68,8 @@ def named_targets(targets: TargetsLike, *, once: bool = True) -> list[str | Buil
 
 
 def find_data(words: TargetsLike, registry: RegistryLike | None = None) -> list[Data]:
-    """The data that words name: one :class:`Data` for each named build or release, one for each
-    build to which named files belong, and one for all named files without a build.
+    """The data that words name. Each named build or release has its own :class:`Data`, and so does
+    each build to which named files belong. All other named files share one.
     """
     found: list[Data] = []
     files: list[str] = []
@@ -83,8 +83,8 @@ def find_data(words: TargetsLike, registry: RegistryLike | None = None) -> list[
 
 
 def find_one(word: TargetLike, registry: RegistryLike | None = None) -> Data:
-    """The data that one word names. Shards of several folders are returned as files without their
-    manifests.
+    """The data that one word names. If the word names shards in several folders, they are returned
+    as files, and the folders' manifests are not used.
     """
     found = find_data(word, registry)
     if len(found) == 1:
@@ -113,9 +113,9 @@ def expect_built(word: TargetLike, registry: RegistryLike | None = None) -> Buil
 def find_built(word: str | Built, registry: RegistryLike | None = None) -> Built | None:
     """The build or release that `word` names; None if it names files.
 
-    A dataset of the registry comes before a file or folder of the same name; write ``./mnist`` for
-    the file. The folder of a build or release, such as ``data/mnist``, names that build or release.
-    Any other folder with a manifest names the build in it.
+    If a dataset of the registry and a file or folder have the same name, the dataset is found.
+    Write ``./mnist`` for the file. The folder of a build or release, such as ``data/mnist``, names
+    that build or release. Any other folder with a manifest names the build in it.
     """
     if isinstance(word, Built):
         return word
@@ -153,8 +153,8 @@ def _folder_build(name: str, storage: Readable, notes: list[str]) -> FolderBuild
         # A store is not asked: that would be two more requests each time its files are opened.
         if not storage.may_refuse() and storage.stat(LEDGER_NAME) is not None:
             notes.append(
-                f"`{shown}` is missing beside a `{LEDGER_NAME}`: only the shards themselves are "
-                "judged"
+                f"`{shown}` is missing beside a `{LEDGER_NAME}`, so only the shards themselves are "
+                "checked"
             )
         return None
     if not is_own_manifest(data) and storage.stat(LEDGER_NAME) is None:
@@ -280,13 +280,13 @@ def _basis(text: str | None, given: str | None) -> str:
     against.
     """
     if given is not None:
-        return f"judged by the `{MANIFEST_NAME}` in its folder, and by the schema that you named"
+        return f"checked against the `{MANIFEST_NAME}` in its folder and the schema that you named"
     if text is None:
         return (
-            f"judged by the `{MANIFEST_NAME}` in its folder, and by no schema: its folder has no "
-            f"`{SCHEMA_NAME}`, name one with `--schema`"
+            f"checked against the `{MANIFEST_NAME}` in its folder, but against no schema, because "
+            f"the folder has no `{SCHEMA_NAME}`: name one with `--schema`"
         )
-    return f"judged by the `{MANIFEST_NAME}` and the `{SCHEMA_NAME}` in its folder"
+    return f"checked against the `{MANIFEST_NAME}` and the `{SCHEMA_NAME}` in its folder"
 
 
 def listed_shards(
@@ -326,8 +326,8 @@ def build_target(
 ) -> Target:
     """The target for the folder `storage`, which a manifest describes.
 
-    `named` are the existing shards that the user named, even if the manifest does not list them;
-    None for all listed shards.
+    `named` has the existing shards that the user named, including shards that the manifest does not
+    list. None selects all listed shards.
     """
     present = storage.listing() if named is None else None
 

@@ -3,7 +3,7 @@ commits files.
 
 The tag ``mnist@v1.2.3`` registers a version, and ``mnist@v1.2.3!`` marks it as yanked. The tag
 ``mnist#prod#4`` assigns a version to a stage; 4 counts the dataset's tags of this kind. If the
-registry is below the root of its repository, its folder comes before the name:
+registry is below the root of its repository, its tags begin with its folder:
 ``some/registry=mnist@v1.2.3``.
 """
 
@@ -128,7 +128,7 @@ def _parsed(data: bytes, where: str) -> Iterator[FileChange]:
 
 
 def list_blobs(folder: str, commit: str, path: str) -> dict[str, str]:
-    """The object, as hex, of each file below `path` in a commit, by its path relative to
+    """Map each file below `path` in a commit to its object, as hex. The keys are paths relative to
     `folder`.
     """
     data = _run(folder, "ls-tree", "-r", "-z", commit, "--", path)
@@ -304,7 +304,7 @@ def stage_tag(name: str, stage: str, tags: Iterable[GitTag]) -> str:
 
 
 def in_stage(name: str, stage: str, tags: Iterable[GitTag]) -> str | None:
-    """The commit in a stage, according to the stage's latest tag; None if the stage is empty."""
+    """The commit that the latest tag of a stage assigns to it; None if the stage is empty."""
     events = [each for each in _events(name, tags) if each.stage == stage]
     last = max(events, key=lambda each: (each.tag.time, each.counter), default=None)
     return None if last is None or last.cancelled else last.tag.commit

@@ -149,7 +149,7 @@ def altered(manifest: Manifest, place: Place, progress: Progress = SILENT) -> It
 def copy_verified(
     source: Readable, target: Storage, entry: ShardEntry | FileEntry, *, hint: str = ""
 ) -> None:
-    """Copy a file of a build and verify it, unless `target` already has it in the same size."""
+    """Copy a file of a build and verify it, unless `target` has a file with its path and size."""
     path = entry.path
     found = target.stat(path)
     if found is not None and found.size == entry.bytes:
@@ -208,7 +208,7 @@ def _fault(entry: ShardEntry | FileEntry, place: Place) -> Altered | None:
     except StorageError as error:
         return Altered(entry.path, f"cannot be read: {error.message}", error)
     if size != entry.bytes:
-        return Altered(entry.path, f"should have {entry.bytes} bytes, it has {size}")
+        return Altered(entry.path, f"should have {entry.bytes} bytes, but it has {size}")
     return _unequal(entry.path, "blake3", entry.blake3, digest)
 
 
@@ -233,4 +233,4 @@ def manifest_fault(manifest: Manifest, place: Place) -> Altered | None:
 def _unequal(path: str, what: str, expected: str, found: str) -> Altered | None:
     if found == expected:
         return None
-    return Altered(path, f"should have the {what} {expected[:16]}…, it has {found[:16]}…")
+    return Altered(path, f"should have the {what} {expected[:16]}…, but it has {found[:16]}…")

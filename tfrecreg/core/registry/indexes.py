@@ -4,9 +4,10 @@ Also names the files of catalogs, and finds catalogs that no build and no releas
 
 The folder of catalogs has
 
-- ``places/``: a note per shard file, with its size, time and inode, and the digest of its bytes
-- ``shards/``: per shard, a Parquet file of its records, and one of its objects if it has any; a
-  file's name consists of the digest of the shard and the digest of the index that has its keys
+- ``places/``: a note for each shard file: its size, time and inode, and the digest of its bytes
+- ``shards/``: for each shard, a Parquet file with its records, and another with its objects if it
+  has any. The name of each file consists of two digests: of the shard, and of the index with its
+  keys.
 """
 
 from __future__ import annotations
@@ -130,7 +131,7 @@ def read_place(place: Readable, path: str) -> PlaceNote | None:
 
 def catalog_paths(shard: str, index: str) -> tuple[str, str]:
     """The paths of the catalog's two files, of records and of objects, for a shard and its index.
-    Both are named by their digests; the digest of the index may be empty.
+    Both paths consist of the two digests; `index` may be empty.
     """
     records, objects = (f"shards/{shard[:2]}/{shard}-{index}{suffix}" for suffix in _SUFFIXES)
     return records, objects

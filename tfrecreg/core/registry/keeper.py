@@ -42,8 +42,8 @@ class Tracker(Protocol):
     def begin(
         self, root: str, *, wanted: bool, required: bool
     ) -> Literal["made", "there", "absent"]:
-        """Make the registry a DVC repository if the user wants it and DVC is installed; return what
-        was done.
+        """Make the registry a DVC repository if the user wants that and DVC is installed. Return
+        what was done.
         """
 
     def locked(
@@ -62,8 +62,8 @@ class Tracker(Protocol):
         """DVC's hash of a folder, from `data`, the content of the pointer at `where`."""
 
     def pointer_issue(self, dataset: Dataset, links: Mapping[Version, Link]) -> Issue | None:
-        """The fault of the pointer to the build, if the build is one of the releases in `links`;
-        else None.
+        """The fault of the pointer to the build. None if it has no fault, or if the build is not
+        one of the releases in `links`.
         """
 
     def cached(self, root: str, value: str) -> Mapping[str, str]:

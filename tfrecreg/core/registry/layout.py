@@ -69,7 +69,7 @@ def version_folder(dataset: str, version: Version) -> str:
 
 
 def schema_path(dataset: str) -> str:
-    """The working schema of `dataset`, unless the configuration names another file."""
+    """The default path of the working schema; the configuration may name another file."""
     return f"schemas/{dataset}.pbtxt"
 
 
@@ -94,12 +94,12 @@ def build_record(dataset: str) -> str:
 
 
 def cached_index(digest: str) -> str:
-    """The copy of the index file with this blake3, which keeps releases comparable."""
+    """The copy of the index with this blake3. It is kept so that releases can be compared."""
     return f"{INDEXES}/{digest[:2]}/{digest[2:]}"
 
 
 def cached_schema(digest: str) -> str:
-    """The copy of the schema with this blake3, to compare the schemas of builds."""
+    """The copy of the schema with this blake3. It is kept so that schemas can be compared."""
     return f"{STATE}/cache/schemas/{digest}.pbtxt"
 
 

@@ -47,8 +47,8 @@ def dataset_lock(
 
     The lock is reentrant, so that several operations can be combined.
 
-    The holder is about to write. So the ignore files of git and DVC are made first: a cloned
-    registry has no `.tfrecreg/` and no `versions/`.
+    The holder is about to write, so the ignore files of git and DVC are made first. A cloned
+    registry lacks them, because it has no `.tfrecreg/` and no `versions/`.
     """
     with (
         _lock(registry, layout.EVERYTHING, waiting, shared=True),
@@ -164,7 +164,7 @@ def free_folder(folder: str | os.PathLike[str], registry: Registry | None) -> Pa
     """The absolute path of `folder`; refuses a folder that exists and is not empty."""
     text = os.fsdecode(folder)
     shown = safe(text, limit=1000)
-    expect_no_url(text, "only folders of this machine can be written")
+    expect_no_url(text, "only folders on this machine can be written")
     try:
         path = Path(text).expanduser().resolve()
     except (OSError, RuntimeError, ValueError) as error:
@@ -180,8 +180,8 @@ def free_folder(folder: str | os.PathLike[str], registry: Registry | None) -> Pa
 def _require_strange(path: Path, root: Path, shown: str) -> None:
     if path.is_relative_to(root) and path.relative_to(root).parts[:1] in {(p,) for p in _OURS}:
         raise UsageError(
-            f"`{shown}` is in `{path.relative_to(root).parts[0]}/` of the registry, which holds "
-            "only builds and releases"
+            f"`{shown}` is in `{path.relative_to(root).parts[0]}/` of the registry, but only "
+            "builds and releases belong there"
         )
 
 
@@ -265,7 +265,7 @@ def _require_free(path: Path, shown: str) -> None:
         with suppress(StorageError):
             # The process that filled the folder may have been killed before its name was durable.
             LocalStorage(path.parent).sync_dir("")
-        raise UsageError(f"`{shown}` is not empty, and nothing in it is overwritten")
+        raise UsageError(f"`{shown}` is not empty: name an empty or a new folder")
     # An empty folder can be replaced, but not in these two cases.
     if path.is_mount():
         raise UsageError(f"`{shown}` is a mount point")

@@ -6,7 +6,7 @@ The same classes describe a build (``data/<name>/manifest.json``, without `relea
 The source of an adopted build is ``adopt``. Its option `payloads` is the kind of the payloads, and
 its option `key` is the feature with the keys of records. The source of a build from a program's
 data is ``python``. Its option `keys` says where the keys come from: ``position``, ``function`` or
-``feature NAME``. `read_mark` reads the ``salvage.json`` that salvaged shards have beside them.
+``feature NAME``. `read_mark` reads the ``salvage.json`` that is beside salvaged shards.
 """
 
 from __future__ import annotations
@@ -134,8 +134,8 @@ class Ledger:
     skipped: dict[str, int] = field(default_factory=dict)
     """Number of skipped items by ``SRC`` code."""
     remarks: dict[str, int] = field(default_factory=dict)
-    """For each ``SRC`` code, the number of parts of items that were clipped, left out or ignored,
-    such as boxes, masks, or files without an annotation. Remarks are not part of the sum above.
+    """How many parts of items were clipped, left out or ignored, for each ``SRC`` code. A part is a
+    box, a mask, or a file without an annotation, for example. Remarks are not in the sum above.
     """
 
 
@@ -217,8 +217,8 @@ class Change:
     """The lowest level that the rule allows."""
     reasons: list[str] = field(default_factory=list)
     counts: ChangeCounts | None = None
-    """None, and not in the file, for a first release, and if an index was missing on the machine
-    that made the release.
+    """None, and not in the file, if this is the first release, or if the machine that made it
+    lacked an index.
     """
 
 
@@ -324,8 +324,8 @@ def is_adopted(manifest: Manifest) -> bool:
 
 
 def remake_command(manifest: Manifest) -> str:
-    """The command that makes the build again, for instance after its schema changed; or, for a
-    program's data, the hint to run the program.
+    """The command that makes the build again, for instance after its schema changed. If a program
+    passed the data, it is the hint to run that program.
     """
     if is_python_data(manifest):
         return BUILD_AGAIN
@@ -469,8 +469,8 @@ def is_own_manifest(data: bytes) -> bool:
 def build_digest(data: bytes) -> str:
     """The digest of the build's own manifest, computed from the manifest of its release.
 
-    A release's manifest has all fields of its build's manifest, and more. The added fields are left
-    out of the digest; fields that this package does not know are kept.
+    A release's manifest has all fields of its build's manifest, and more. The digest leaves out the
+    added fields, but covers fields that this package does not know.
     """
     plain = strict_json(data)
     if not isinstance(plain, dict):
@@ -560,7 +560,7 @@ def quick_totals(data: bytes, dataset: str, version: str) -> Totals | None:
     """The totals of a release; None if `data` is not, byte for byte, the manifest that was sealed.
 
     The members that the digest covers are joined and hashed, and the result is compared with the
-    digest. In canonical JSON, the joined members are the bytes that the digest was made from.
+    digest. If the JSON is canonical, the digest was made from exactly these bytes.
     """
     try:
         members = _MEMBERS.decode(data)

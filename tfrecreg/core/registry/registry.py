@@ -81,7 +81,7 @@ def open_registry(folder: RegistryLike | None = None) -> Registry:
         raise UsageError(
             f"no registry here: neither `{path_text(str(_resolved(start)))}` nor a folder above it "
             f"has a `{CONFIG_NAME}`",
-            hint="`tfrecreg init` makes one; `-C DIR`, in Python `registry=DIR`, names one",
+            hint="`tfrecreg init` makes one; `-C DIR` (in Python `registry=DIR`) selects one",
         )
     return Registry(LocalStorage(root))
 
@@ -202,8 +202,8 @@ class Dataset:
     def versions(self) -> list[Version]:
         """The versions of all releases, oldest first.
 
-        A folder is a release if its name is a version and it has at least one file of a release: a
-        release without its manifest is damaged, not gone.
+        A folder is a release if its name is a version and it has at least one file of a release.
+        So a release that lost its manifest counts as damaged, not as removed.
         """
         return self.releases().versions
 
@@ -260,7 +260,7 @@ class Dataset:
         if found != digest:
             raise ManifestError(
                 f"`{path}` was changed after it was released: its digest should be "
-                f"`{digest[:16]}…`, it is `{found[:16]}…`",
+                f"`{digest[:16]}…`, but it is `{found[:16]}…`",
                 hint=f"restore it: git checkout -- {path}",
             )
         return data.decode("utf-8", "replace")

@@ -38,8 +38,8 @@ from tfrecreg.core.values.reference import looks_like_reference, parse_reference
 
 
 def keep_schema(registry: Registry, text: str) -> None:
-    """Save the text of a schema on this machine, under its digest, for a build in a folder of
-    another tool.
+    """Save the text of a schema on this machine, under the text's digest. This serves builds that
+    were adopted in place: their folders belong to another tool.
     """
     data = text.encode("utf-8")
     registry.storage.put_if_absent(layout.cached_schema(blake3(data).hexdigest()), data)

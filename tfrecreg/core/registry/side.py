@@ -52,10 +52,10 @@ class Side:
         return None if found is None or listed is None else read_index(found[1], listed.path)
 
     def may_have(self, shard: int) -> bool:
-        """Whether this machine has a file that may be the shard's index and is large enough for its
-        records.
+        """Whether this machine has a file that may be the shard's index, and that is large enough
+        for the shard's records.
 
-        Before this check, the number of records in the manifest is not trusted.
+        The number of records in the manifest is trusted only after this check.
         """
         listed = self._listed(shard)
         if listed is None:
@@ -95,7 +95,7 @@ class Side:
         )
 
     def only(self, shards: Sequence[int]) -> Side:
-        """The side with only some of its shards, numbered from 0, for a worker."""
+        """This side with only the given shards, which are renumbered from 0, for a worker."""
         entries = [self.manifest.shards[shard] for shard in shards]
         indexes = [self._entries[entry.index] for entry in entries if entry.index in self._entries]
         files = self.files

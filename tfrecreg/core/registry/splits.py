@@ -157,7 +157,7 @@ def _number(words: str, bound: str, unit: str, shards: Sequence[int]) -> int:
 
 
 class SplitTarget(NamedTuple):
-    """The splits of a target that were chosen, before their shards are read."""
+    """The chosen splits of a target. Their shards are not read yet."""
 
     name: str
     words: str
@@ -181,8 +181,8 @@ class SplitTarget(NamedTuple):
         return self.data.registry.storage if self.data.registry is not None else None
 
     def is_raw(self, schema: str | os.PathLike[str] | None = None) -> bool:
-        """Whether its records can only be read as payloads: the manifest says that they are not
-        Examples, and no schema describes them as SequenceExamples.
+        """Whether its records can only be read as payloads. This is so if the manifest says that
+        they are not Examples, and no schema describes them as SequenceExamples.
         """
         kind = adopted_kind(self.manifest)
         if kind is not PayloadKind.SEQUENCE_EXAMPLE:
@@ -212,7 +212,7 @@ class SplitTarget(NamedTuple):
         for shard, count in zip(self.shards, counts, strict=True):
             numbers = found[self._place(shard)]
             if len(numbers) and numbers[-1] >= count:
-                raise self._other_count(shard, count, "it has more")
+                raise self._other_count(shard, count, "but it has more")
             parts.append(numbers + start)
             start += count
         every = np.concatenate(parts)
@@ -296,8 +296,8 @@ def expect_listed(target: Target, splits: Sequence[str], *, whole: bool) -> None
 
 
 def chosen_splits(name: str, splits: Sequence[str], words: str | None) -> tuple[str, list[str]]:
-    """The expression `words`, by default the name of the only split, and the splits that it
-    names.
+    """The expression `words`, and the splits that it names. If `words` is None, the expression is
+    the name of the only split.
     """
     if words is None:
         if len(splits) != 1:
@@ -364,7 +364,7 @@ class SplitRecords:
             entry, size = altered[0]
             raise RefusedError(
                 f"{self._some(altered)} differ in size from the manifest; one is "
-                f"`{entry.path}`, which should have {entry.bytes} bytes and has {size}",
+                f"`{entry.path}`, which should have {entry.bytes} bytes but has {size}",
                 hint=hint,
             )
 
@@ -384,7 +384,7 @@ class SplitRecords:
         return f"record {record} of `{safe(entry.path, limit=1000)}` of {self._name}"
 
     def key(self, number: int) -> str:
-        """A clause with the record's key, to end a sentence; empty if no index has the key."""
+        """The end of a sentence, with the record's key; empty if no index has the key."""
         shard, entry, record = self._place(number)
         if not entry.index:
             return ""
@@ -396,7 +396,7 @@ class SplitRecords:
 
     def why_more(self, number: int) -> str:
         _, entry, _ = self._place(number)
-        return self._fault_text(entry, f"should have {entry.records} records, it has more")
+        return self._fault_text(entry, f"should have {entry.records} records, but it has more")
 
     def why_lost(self, numbers: Iterable[int], look: DamageSearch) -> str:
         """Why records are missing, in one sentence about the first faulty record."""
@@ -437,7 +437,9 @@ class SplitRecords:
                         named = f"{fault.before}{self.named(number)}{fault.after}"
                         return f"{named}{self.key(number)}"
         if count != entry.records:
-            return self._fault_text(entry, f"should have {entry.records} records, it has {count}")
+            return self._fault_text(
+                entry, f"should have {entry.records} records, but it has {count}"
+            )
         return ""
 
     def find_key(self, number: int) -> str:

@@ -40,8 +40,8 @@ from tfrecreg.core.values.reference import Version, check_dataset_name
 
 
 def _keep_in_versions(change: Transaction, build: Manifest, version: Version) -> None:
-    """Keep the bytes of a build in `versions/`. Refuses to replace the bytes of another release
-    with the same number.
+    """Keep the bytes of a build in `versions/`. If another release has the same number, its bytes
+    are not replaced, and the call is refused.
     """
     dataset = change.dataset
     storage = dataset.registry.storage
@@ -82,7 +82,7 @@ def _expect_leftover(dataset: Dataset, copy: str, build: Manifest, version: Vers
 _WAITING = "waiting for another command"
 _SWAP = "swap"
 _PLAN = "plan-"
-"""Prefix of the names of builds' staging folders. A killed build is resumed from its folder."""
+"""Prefix of the names of builds' staging folders. A killed build can be resumed from its folder."""
 
 
 @contextlib.contextmanager
@@ -175,8 +175,8 @@ class Transaction:
         """Complete a build's folder that already has the shards: put indexes and other files beside
         them, and the manifest last.
 
-        If the call is killed, there is either no build, or the old build with some new files, which
-        `check` reports. The same call again completes the change.
+        If the call is killed, there is either no build, or the old build with some new files;
+        `check` reports these files. The same call again completes the change.
         """
         folder, source = layout.build_folder(self.dataset.name), self._registry_path(staged)
         for entry in list(self._storage.list(folder, recursive=False)):
@@ -233,8 +233,8 @@ class Transaction:
         return manifest
 
     def undo(self, step: Callable[..., None], *arguments: Any) -> None:
-        """Register a step that undoes work if the release is refused. An error of the step is only
-        noted.
+        """Register a step that undoes work if the release is refused. If the step itself fails, its
+        error is only noted.
         """
         self._undo.callback(self._tried, step, *arguments)
 
@@ -248,13 +248,13 @@ class Transaction:
         self.write(layout.yanks_path(self.dataset.name, version), data)
 
     def sync_releases(self) -> None:
-        """Make releases durable that a killed command may have committed just before."""
+        """Make the releases durable, because a command may have committed one and been killed."""
         for folder in (f"{layout.RELEASES}/{self.dataset}", layout.RELEASES, ""):
             self._storage.sync_dir(folder)
 
     def _tried(self, step: Callable[..., None], *arguments: Any) -> None:
-        """Call a step that undoes work. An error of the step is only noted, so that the original
-        error is reported.
+        """Call a step that undoes work. If the step fails, its error is only noted, so that the
+        original error is reported.
         """
         try:
             step(*arguments)
@@ -295,8 +295,8 @@ class Transaction:
         return str(PurePosixPath(staged.root).relative_to(self._storage.root))
 
     def _discard(self, name: str) -> None:
-        """Remove the staging folder `name`, or all staging folders if `name` is empty, and the
-        parent if it becomes empty.
+        """Remove the staging folder `name`; if `name` is empty, remove all staging folders. Then
+        remove their parent if it is empty.
         """
         try:
             self._storage.remove(f"{self._stage}/{name}" if name else self._stage)

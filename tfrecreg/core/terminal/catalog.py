@@ -41,7 +41,7 @@ def feature_sizes(features: Mapping[str, int], around: int = 0, other: int = 0) 
 
 
 def size_against_raw(size: int, stored: int, decoded: int) -> str:
-    """``2.35 × the raw files, 0.55 × the unpacked data``; the latter only if files are packed."""
+    """``2.35 × the raw files, 0.55 × the unpacked data``; the second only if files are packed."""
     unpacked = f", {size / decoded:.2f} × the unpacked data" if decoded != stored else ""
     return f"{size / stored:.2f} × the raw files{unpacked}"
 

@@ -178,7 +178,7 @@ def _number(name: str) -> int | None:
 
 
 def print_json_list(document: dict[str, Any], items: Iterable[object]) -> None:
-    """Print one JSON document, generating its last field, `records`, during printing."""
+    """Print one JSON document. The items of its last field, `records`, are made during printing."""
     # A task that makes items in a thread of this process redirects `sys.stdout` while it runs.
     out = sys.stdout
     head = json.dumps(document, indent=2, ensure_ascii=True).removesuffix("\n}")

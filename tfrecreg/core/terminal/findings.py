@@ -46,14 +46,14 @@ _MEASURES = {
     "questions.held": "expectations",
     "questions.lacks": "not asked about",
 }
-"""The measures that get a line: the first two parts of their name, and the label of the line."""
+"""Which measures get a line: maps the first two parts of a measure's name to the line's label."""
 _BUNDLED = frozenset(
     {
         *("annotations", "content", "crc", "drift", "duplicates", "images", "inflation", "items"),
         *("manifest", "registry", "schema", "source", "statistics"),
     }
 )
-"""Validators whose other measures are only in the JSON. All measures of a plugin get a line."""
+"""Validators whose other measures are only in the JSON. Each measure of a plugin gets a line."""
 
 
 def print_report(console: Console, report: Report) -> None:
@@ -99,7 +99,7 @@ def print_page(console: Console, path: str, page: str, reports: Sequence[Report]
 
 
 def print_accepted(console: Console, report: Report) -> None:
-    """The findings and the waived findings; after a pass, everything that was accepted."""
+    """The findings, the waived findings, and the note on findings with a lowered severity."""
     print_findings(console, report.findings)
     for finding, by in report.accepted:
         told = f"{finding.code} {safe(finding.fingerprint)}"

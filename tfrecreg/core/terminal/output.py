@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 def expect_free_file(path: str) -> None:
     """Refuse an existing output file, before any work is done."""
     if os.path.lexists(path):
-        raise UsageError(f"`{path}` exists, and is not overwritten")
+        raise UsageError(f"`{path}` already exists: name a new file")
 
 
 def write_text(path: str, text: str, *, in_new_folder: bool = False, new: bool = False) -> None:
@@ -107,7 +107,7 @@ def expect_format(name: str) -> None:
 
 
 def open_format(name: str, known: Callable[[], Plugins]) -> str | PluginFormat:
-    """The format of that name, for one call; ``text`` and ``json`` are returned as they are."""
+    """The format with this name, for one call. ``text`` and ``json`` are returned as they are."""
     return name if name in CORE_FORMATS else PluginFormat(name, known())
 
 
@@ -132,7 +132,7 @@ class PluginFormat:
         kind = known.load(ReportFormatRecord, name)
         self._inner = called(self._plugin_id, "__init__", kind)
         self.has_looked = False
-        """Whether it has seen records, and so may show them."""
+        """Whether it gave validators to a check, and so may show records."""
 
     def look(self, target: Target) -> list[tuple[PluginId, Validator]]:
         """Its validators for a target, each with its plugin."""

@@ -43,7 +43,7 @@ R = TypeVar("R")
 T = TypeVar("T")
 
 AHEAD = 4
-"""How many tasks per worker are sent ahead of the result that is taken next. It is higher than for
+"""Number of tasks per worker that are sent before the next result is taken. It is higher than for
 local processes, because sending a task takes time.
 """
 _ERRORS = (Exception, SystemExit, asyncio.CancelledError)
@@ -56,9 +56,9 @@ thread-safe.
 
 @cache
 def versions() -> dict[str, str]:
-    """The versions, by name, that must be equal in a worker and in the command: of Python, zlib,
-    tfrecreg, and distributions with plugins. Code that can change under one version adds its
-    digest.
+    """The versions, by name, of Python, zlib, tfrecreg, and distributions with plugins. A worker
+    must have the same versions as the command. If code can change while its version stays the
+    same, the digest of the code follows the version.
     """
     found = {"tfrecreg": __version__}
     for distribution in with_plugins():
@@ -100,8 +100,8 @@ def perform_work(work: bytes) -> bytes:
 
 
 def _expect_same(theirs: dict[str, str], folders: list[str]) -> None:
-    """Raise an error if this worker has other versions than the command, or lacks one of the
-    folders.
+    """Raise an error if this worker lacks one of the folders, or if its versions differ from those
+    in the command.
 
     A distribution that only the worker has is not used, so it is not compared.
     """
@@ -157,7 +157,7 @@ class ExecutorEngine(ExtensionPoint, Engine):
         return own if isinstance(own, int) else usable_cores()
 
     def ahead(self) -> int:
-        """How many tasks are sent ahead of the result that is taken next."""
+        """Number of tasks that are sent before the next result is taken."""
         return AHEAD * self.jobs
 
     def watch(self) -> None:

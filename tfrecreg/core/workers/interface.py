@@ -20,7 +20,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 WORTH_SECONDS = 0.75
-"""Work that takes one process more seconds than this is faster with local worker processes."""
+"""If one process needs more seconds for some work, local worker processes are faster."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +44,7 @@ class EngineRequest:
 class Engine(ABC):
     """Runs one function over many tasks.
 
-    Who creates an engine also closes it. Operations use the engine that they get, and leave it open
+    Whoever creates an engine closes it. Operations use the engine that they get, and leave it open
     for the next operation.
     """
 
@@ -64,8 +64,8 @@ class Engine(ABC):
         too small for worker processes.
 
         Args:
-            costs: the seconds that each task takes in one process. No more of them are read than
-                the decision needs.
+            costs: the seconds that each task takes in one process. Only as many are read as the
+                decision needs.
         """
         return self
 
@@ -159,7 +159,7 @@ def perform(work: bytes) -> bytes:
 
 
 def packed_error(error: Exception) -> bytes:
-    """In a worker: an outcome, as bytes, from which :func:`result_of` raises `error`."""
+    """In a worker: pack `error` as an outcome. :func:`result_of` raises it from there."""
     summary = safe("".join(traceback.format_exception_only(type(error), error)).strip())
     trace = "".join(traceback.format_exception(error))
     try:

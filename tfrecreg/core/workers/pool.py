@@ -23,8 +23,8 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 _AHEAD = 2
-"""How many tasks per worker are started ahead of the result that is taken next: enough to keep
-workers busy during an earlier long task, and few enough to bound memory.
+"""Number of tasks per worker that are started before the next result is taken. They are enough to
+keep workers busy during an earlier long task, and few enough to bound memory.
 """
 
 _PATIENCE = 5.0

@@ -119,8 +119,8 @@ class Records(Sequence[bytes]):
             (``index/<shard>.index`` of a build), or a sidecar of another tool (lines of
             ``offset size``, for plain files). With None, the build's own index beside the shard is
             used if it fits. Without an index, the shard is read once: the headers of a plain file,
-            or all of a gzip file. Gzip of other tools often has a single member, which is
-            decompressed from its beginning for each jump backwards.
+            or all of a gzip file. Gzip of other tools often has a single member. Each
+            jump backwards decompresses it from its beginning.
         storage: the storage of `path` and `index`; None for local files.
         name: the name of the shard in errors; None for `path`.
 
@@ -381,8 +381,8 @@ class _File:
     def _alone(self, at: int, length: int) -> bytes | None:
         """The payload of the record at byte `at`, read and verified in one compiled call.
 
-        None if the call is not available, or if the record is not sound: then the caller finds the
-        reason.
+        None if the call is not available, or if the record is not sound. The caller then finds out
+        why it is not sound.
         """
         reader, members = self._open()
         if self._read is None or members is not None or length < _LEAST_BYTES:

@@ -131,7 +131,7 @@ def _believed(
             raise UsageError(
                 f"`{where}` is not the index of `{shown}`: the index covers "
                 f"{index.stream_bytes} bytes{' of decompressed gzip' if index.members else ''}, "
-                f"the file has {stamp[0]} bytes{' of gzip' if gzip else ''}"
+                f"but the file has {stamp[0]} bytes{' of gzip' if gzip else ''}"
             )
         return _indexed(stamp, index)
     if gzip:
@@ -141,7 +141,7 @@ def _believed(
     if places.end != stamp[0]:
         raise UsageError(
             f"`{where}` is not the index of `{shown}`: its last record ends at byte {places.end}, "
-            f"the file ends at byte {stamp[0]}"
+            f"but the file ends at byte {stamp[0]}"
         )
     return places
 
@@ -154,7 +154,7 @@ def _with_lost(found: RecordOffsets, count: int) -> RecordOffsets:
     if here >= count:
         return found
     at = found.end if not here or found.lengths[-1] >= 0 else int(found.offsets[-1])
-    why = f"according to its index, the shard should have {count} records, it has {here}"
+    why = f"according to its index, the shard should have {count} records, but it has {here}"
     faults = {number: Fault("CRC003", at, number, None, why) for number in range(here, count)}
     return replace(
         found,
@@ -282,8 +282,8 @@ def parse_sidecar(data: bytes, where: str) -> npt.NDArray[np.int64]:
 
 _MAGIC = b"TFROFFS2"
 _HEADER = struct.Struct("<8sQQQQI32s")
-"""The header of an entry: the magic bytes; the shard's size, time, number of records and number of
-members; whether the shard is gzip; the digest of its stream.
+"""The header of an entry has the magic bytes, the shard's size and time, its numbers of records and
+of members, whether it is gzip, and the digest of its stream.
 """
 _HASH_BYTES = 32
 _RACY_NS = 2_000_000_000

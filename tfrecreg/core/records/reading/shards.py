@@ -249,7 +249,8 @@ class ShardRecords:
             raise StorageError(f"`{place.name}` was changed since its data source was made")
         if len(offsets.offsets) != place.records:
             raise ManifestError(
-                f"`{place.name}` should have {place.records} records, it has {len(offsets.offsets)}"
+                f"`{place.name}` should have {place.records} records, "
+                f"but it has {len(offsets.offsets)}"
             )
         self._offsets[shard] = offsets
         return offsets

@@ -2,13 +2,13 @@
 
 What the reader does (observed with 2.16, and read in `record_reader.cc` and `zlib_inputstream.cc`):
 
-- If fewer bytes are left than a header has (12), it takes them for the end of the file. It does so
+- If fewer bytes are left than a header has (12), it treats them as the end of the file. It does so
   in gzip as well, whether the file ends inside a member's data, trailer or header.
 - If a checksum is wrong, or zlib reports an error, it raises an error and stops.
-- For a plain file, it allocates as many bytes as a header says before it reads them, and does not
-  check the allocation. So it crashes if the length exceeds the machine's memory. It takes a length
-  of 2^63 or more for a negative one, and raises an error. For gzip, the buffer grows with the data,
-  so it does not crash.
+- For a plain file, it allocates as much memory as the length in a header says, and does not check
+  the allocation. So it crashes if the length exceeds the machine's memory. It reads a length
+  of 2^63 or more as a negative number, and raises an error. For gzip, the buffer grows with the
+  data, so it does not crash.
 
 So TensorFlow continues after only one kind of fault: a complete record above the size limit.
 
@@ -48,7 +48,7 @@ def of_length(length: int, left: int) -> TensorflowOutcome:
 def of_misread(
     declared: Compression, read: Callable[[int, int], bytes], size: int
 ) -> TensorflowOutcome:
-    """The outcome if TensorFlow reads the file as `declared`, which is not its compression."""
+    """The outcome if TensorFlow reads the file with the wrong compression, `declared`."""
     if declared == "none":
         return of_rest(size)
     made = zlib_makes(read, 0, size)
@@ -106,7 +106,7 @@ class InputBuffer:
         self._made += count
 
     def close(self, at: int, size: int) -> bool:
-        """Record a member's end; return whether TensorFlow takes it for the end of the file."""
+        """Record a member's end; return whether TensorFlow treats it as the end of the file."""
         made, self._made = self._made, 0
         if made:
             return False

@@ -102,7 +102,7 @@ def check_empty(
         if bare and not spark and total[shard.split] >= files[shard.split]:
             code, message = (
                 SHD013,
-                f"{message}, and the other shards of its split have {total[shard.split]}",
+                f"{message}, but the other shards of its split have {total[shard.split]}",
             )
         where = Location(split=shard.split or None, shard=shard.name, tensorflow=tensorflow)
         tally.add(code, message, where, split=shard.split, subject=shard.name)
@@ -182,7 +182,8 @@ def _parts_of_name(members: Sequence[_Member]) -> list[str]:
     """The path of one shard of a set in three parts: the text before the shard's number, the
     number, and the text after it.
 
-    The shortest path is taken, because numbers without leading zeros have the fewest digits there.
+    The parts are from the shortest path: if numbers have no leading zeros, it has the fewest
+    digits.
     """
     return _NUMBER.split(min((shard.name for shard, _ in members), key=len), maxsplit=1)
 
@@ -275,8 +276,8 @@ _SETS = 3
 def bare_measures(
     payloads: Iterable[tuple[Shard, PayloadCounts]], unnamed: Sequence[UnnamedShards]
 ) -> Iterator[Measure]:
-    """The measures: how many records have each kind of payload, and how many shards were not
-    named.
+    """The measures: the number of records with each kind of payload, and the number of shards that
+    exist but were not named for the check.
     """
     total: Counter[str] = Counter()
     for _, part in payloads:
@@ -345,8 +346,8 @@ class Descriptions:
 
     infos: list[tuple[TfdsInfo, list[Shard]]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    """One line per folder: the description that it is checked against, or why that cannot be
-    used.
+    """One line per folder. It names the description that the folder is checked against, or says why
+    the description cannot be used.
     """
 
 
@@ -430,8 +431,8 @@ def _check_split(
 
 
 def _check_absent(tally: Tally, split: InfoSplit, files: Sequence[str], near: Shard) -> None:
-    """Find SHD001: the shards of a split are missing. A shard is not missing if it exists but was
-    not named.
+    """Find SHD001: the shards of a split are missing. A shard that exists is not missing, even if
+    it was not named for the check.
     """
     folder = near.path.rpartition("/")[0]
     try:

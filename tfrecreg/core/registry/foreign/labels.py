@@ -1,10 +1,10 @@
 """Finds label maps beside shards, and the feature to which each map belongs.
 
-The label maps of TensorFlow's object detection, and of tools that export for it, do not name their
-feature: ``label_map.pbtxt`` (``item { id: 1 name: "raccoon" }``), ``pets_label_map.pbtxt``,
-``classes.txt``, ``labels.txt`` (one name per line, either with its number, ``3:cat``, or with the
-lines numbered from 0). TensorFlow Datasets' ``label.labels.txt`` and a build's ``labels.json`` name
-their features.
+The label maps of TensorFlow's object detection do not name their feature. Neither do the label maps
+of tools that export for it: ``label_map.pbtxt`` (``item { id: 1 name: "raccoon" }``),
+``pets_label_map.pbtxt``, ``classes.txt``, ``labels.txt`` (one name per line, either with its
+number, ``3:cat``, or with the lines numbered from 0). TensorFlow Datasets' ``label.labels.txt`` and
+a build's ``labels.json`` name their features.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ message_type {
   }
 }
 """
-"""The fields of ``StringIntLabelMap``, from TensorFlow's object detection, that name classes."""
+"""The fields that name classes in ``StringIntLabelMap`` of TensorFlow's object detection."""
 
 
 @cache
@@ -148,9 +148,9 @@ def names_beside(
 ) -> dict[str, list[str]]:
     """The class names of each feature, in order of their numbers, from the files beside shards.
 
-    All files for one feature must agree. If a label map names no feature, it is used for the first
-    feature in :data:`_FOR` that the records have, unless another file has the class names of that
-    feature. The map may lie in the folder above.
+    All files for one feature must agree. A label map without the name of a feature is used for the
+    first feature in :data:`_FOR` that the records have, unless another file has the class names of
+    that feature. The map may lie in the folder above.
     """
     folders = {(storage.root, folder): storage for storage, folder in places}
     beside = {(root, folder): _files_in(each, folder) for (root, folder), each in folders.items()}
@@ -181,7 +181,7 @@ def names_beside(
         if feature is None:
             shown = safe(_base(path))
             notes.append(
-                f"`{shown}` is not used: no record has `image/object/class/label`, "
+                f"`{shown}` is not used, because no record has `image/object/class/label`, "
                 f"`image/class/label` or `label`; name its feature: --labels FEATURE={shown}"
             )
         elif feature not in own:

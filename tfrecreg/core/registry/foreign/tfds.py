@@ -1,14 +1,14 @@
 """Reads the files that TensorFlow Datasets and RLDS write beside shards.
 
 `dataset_info.json` has splits, shards, counts, and the origin of the data. It is the JSON of TFDS's
-``dataset_info.proto``, with field names in the spelling of JSON or of the proto, and 64-bit
-integers as strings.
+``dataset_info.proto``. Its field names have the spelling of JSON or of the proto, and its 64-bit
+integers are strings.
 
 `features.json` has the features of a record. The name of a nested feature consists of its keys in
-the dictionaries around it, joined with slashes. A record stores a `Dataset`, such as the steps of
-an RLDS episode, like a `Sequence`: it has one list for each feature of a step. If several
-dimensions of a feature vary, a record has the values as one flat list, and the lengths of the rows:
-``x/ragged_flat_values`` and ``x/ragged_row_lengths_0``.
+the dictionaries around it, joined with slashes. A `Dataset`, such as the steps of an RLDS
+episode, is stored like a `Sequence`: the record has one list for each feature of a step. If several
+dimensions of a feature vary, the record has one flat list of the values, and the lengths of the
+rows: ``x/ragged_flat_values`` and ``x/ragged_row_lengths_0``.
 """
 
 from __future__ import annotations
@@ -201,7 +201,7 @@ def described_by(infos: Iterable[TfdsInfo]) -> Iterator[str]:
         version = f" {safe(info.version)}" if info.version else ""
         splits = "1 split" if len(info.splits) == 1 else f"{len(info.splits)} splits"
         yield (
-            f"judged by the `{INFO_NAME}` beside the shards: `{safe(info.name)}`{version} of "
+            f"checked against the `{INFO_NAME}` beside the shards: `{safe(info.name)}`{version} of "
             f"TensorFlow Datasets, {splits}, {records}"
         )
 
