@@ -126,12 +126,12 @@ def gc_command(session: Session, apply: bool, remote: str | None) -> None:
 def pipeline_command(session: Session, names: tuple[str, ...], check: bool, artifacts: bool) -> int:
     """Write or update the stages of datasets in dvc.yaml.
 
-    Each dataset has three stages: build, check and gate. Without a NAME, the stages of all
-    configured datasets are written. Other stages are left unchanged. `dvc repro` runs the stages
-    whose inputs changed.
+    Each dataset has the stages build, check and gate, and the stage page if its file sets `page`.
+    Without a NAME, the stages of all configured datasets are written. Other stages are left
+    unchanged. `dvc repro` runs the stages whose inputs changed.
 
-    Each dataset also has an artifact with its name. With it and the tags of `tfrecreg tag`, `dvc
-    artifacts get` in other repositories can fetch a release by its number.
+    Each dataset also has an artifact with its name. The artifact and the tags of `tfrecreg tag` let
+    other repositories fetch a release by its number with `dvc artifacts get`.
     """
     from tfrecreg.builtin.dvc.pipeline import pipeline
 

@@ -116,15 +116,15 @@ class DriftOptions:
     """The options of the validator."""
 
     threshold: Annotated[float, Meta(ge=0, le=1)] = 0.1
-    """The largest allowed distance of labels and sizes that have no comparator, 0 to 1."""
+    """The largest allowed distance, from 0 to 1, for labels and sizes without a comparator."""
     min_examples: Annotated[int, Meta(ge=0)] = 100
-    """Smaller splits are compared only if the schema has a comparator."""
+    """Splits with fewer examples are compared only with the comparators of the schema."""
     split: str = "train"
     """The split with which the other splits of the same version are compared."""
 
 
 class DriftValidator(StatisticsScan):
-    """Compares distributions with the schema's comparators or, without any, labels and sizes."""
+    """Compares distributions with the schema's comparators, or else labels and sizes."""
 
     name = "drift"
     Options = DriftOptions
