@@ -64,8 +64,8 @@ def pull_command(session: Session, references: tuple[str, ...], remote: str | No
     the release, whether it comes from DVC's cache or from the remote. Damaged
     objects in DVC's cache are fetched again.
 
-    Without a REF, fetches the latest release of each dataset. Also fetches builds that are missing
-    in data/ if DVC's pointers to them name releases.
+    Without a REF, fetches the latest release of each dataset. Also fetches each build that is
+    missing in data/ if DVC's pointer to it names a release.
     """
     from tfrecreg.builtin.dvc.transfer import pull, pull_needed
     from tfrecreg.core.terminal.console import line
@@ -93,8 +93,8 @@ def gc_command(session: Session, apply: bool, remote: str | None) -> None:
     """List or remove files that are no longer needed.
 
     Lists files left by killed commands, catalogs of shards that nothing needs, copies of releases
-    that the DVC remote also has, and builds in DVC's cache that are named neither by a pointer nor
-    by a release in any branch or tag. Objects that tfrecreg did not create are kept.
+    that the DVC remote also has, and builds in DVC's cache, unless a pointer or a release in any
+    branch or tag names them. Objects that tfrecreg did not create are kept.
 
     A copy of a release is removed only if the remote has all its objects. --apply verifies their
     bytes before it removes the copy.

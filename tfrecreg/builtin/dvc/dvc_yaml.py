@@ -1,10 +1,10 @@
 """Writes the stages and the artifact of a dataset to `dvc.yaml`, and leaves other entries alone.
 
 `build` keeps its output (`persist`), because DVC would otherwise remove the output before a build
-that could reuse it. `check` writes the report and `gate` judges it, because DVC discards the
-outputs of a failing stage, and with them the report. Reports are small, so git keeps them (`cache:
-false`). DVC keeps the data and the page. The page has its own stage, because a clone that has not
-pulled the page would repeat the stage that makes it.
+that could reuse it. `check` writes the report and `gate` judges it. If one stage did both, a
+failure would make DVC discard the report. Reports are small, so git keeps them (`cache: false`).
+DVC keeps the data and the page. The page has its own stage, because a clone that has not pulled the
+page would repeat the stage that makes it.
 
 The parameters of a stage are the keys of the configuration that change its result. DVC refuses
 missing keys, so a stage lists only existing keys. The stage `gate` depends on whole files. It fails
@@ -216,7 +216,7 @@ def owners(text: str | None, section: Section) -> set[str]:
 
 
 def expect_params(text: str, wanted: Mapping[str, StageEntry]) -> None:
-    """Refuse stages of tfrecreg that do not name all their parameters."""
+    """Refuse stages of tfrecreg that do not list all their parameters."""
     there = _parsed(text).get("stages") or {}
     for name, entry in wanted.items():
         found: Any = there.get(name)

@@ -125,8 +125,8 @@ def _lost(fault: cloud.ObjectFault, message: str) -> TfrecregError:
     """The error for an object that is not sound on this machine, nor in the remote."""
     kind, command = (RefusedError, "push --repair") if fault.what else (FailureError, "push")
     hint = (
-        f"`{repair_hint(fault.name)}` rebuilds it here; or on a machine that has it: "
-        f"`tfrecreg {command} {fault.name}`"
+        f"`{repair_hint(fault.name)}` rebuilds it here; `tfrecreg {command} {fault.name}` "
+        "sends it from a machine that has it"
     )
     return kind(message, hint=hint)
 

@@ -139,7 +139,9 @@ class Connectors:
     label_files: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """The class names, in order of their numbers, for each label file."""
     supervised: tuple[str, str] | None = None
-    """The only image and the only label, for `as_supervised`; None unless there is one of each."""
+    """The only image and the only label, for `as_supervised`; None unless exactly one of each
+    exists.
+    """
     notes: list[str] = field(default_factory=list)
     """Notes for the user, one line each."""
 
@@ -273,7 +275,7 @@ def _shaped(rule: SchemaFeature, leaf: Json, notes: list[str]) -> Json:
     if shape == ():
         return leaf
     if shape.count(None) > 1:
-        notes.append(f"`{safe(rule.name)}` is exported flat: more than one dimension varies")
+        notes.append(f"`{safe(rule.name)}` is exported as a flat list: several dimensions vary")
         return _sequence(leaf)
     if "tensor" in leaf:
         if rule.is_required or None in shape:

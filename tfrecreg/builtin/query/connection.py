@@ -217,7 +217,7 @@ class Connection:
             raise UsageError(f"`{_shown(text)}` is {kind}, expected BOOLEAN")
 
     def _changing(self, text: str, noun: str = "macro") -> str:
-        """The first name in an expression whose value may change over time; empty without one.
+        """In an expression, the first name whose value may change over time; empty if none may.
 
         A function counts as constant if DuckDB declares any of its overloads constant: the others
         depend only on the time zone, which is always UTC. A macro is constant if its definition is.

@@ -112,7 +112,7 @@ class CatalogEntry(msgspec.Struct, frozen=True):
     left_out: tuple[str, ...]
     """Features without columns, at most :data:`COLUMN_FEATURES` of them."""
     features: tuple[CellColumns, ...]
-    """The columns of the Nth entry, from 0, are ``vN``, ``nN`` and ``sN``."""
+    """Entry N, counted from 0, has the columns ``vN``, ``nN`` and ``sN``."""
     has_images: bool
     """Whether the records have :data:`IMAGE_COLUMNS`."""
     has_boxes: bool

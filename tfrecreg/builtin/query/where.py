@@ -138,4 +138,4 @@ def _expect_distinct(shards: Sequence[Shard]) -> None:
 def _expect_unchanged(catalogs: Iterable[ShardCatalog]) -> None:
     for shard, _, state in catalogs:
         if state is not None and state_of(shard) != state:
-            raise StorageError(f"`{shard.name}` was changed since the condition was evaluated")
+            raise StorageError(f"`{shard.name}` has changed since the condition was evaluated")

@@ -96,7 +96,7 @@ class Accumulator:
                 parts.add(derived, lengths, times)
 
     def merge(self, other: Accumulator) -> None:
-        """Add another accumulator with the same options, which must not be used afterwards."""
+        """Add another accumulator with the same options. Do not use the other one afterwards."""
         self._examples += other._examples
         for name, feature in other._features.items():
             if name in self._features:

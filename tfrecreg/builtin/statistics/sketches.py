@@ -96,7 +96,7 @@ class Quantiles:
             self._push(level, values[(counts >> level) & 1 == 1])
 
     def _use_levels(self) -> None:
-        """Switch from counts to levels, without losing anything yet."""
+        """Switch from counts to levels. The switch itself loses nothing."""
         if not self._levels:
             values, counts = self._values, self._counts
             self._values, self._counts = values[:0], counts[:0]
@@ -204,7 +204,7 @@ class ValueCounts:
             self._sketch(max(self._bytes, key=lambda name: (self._bytes[name], name)))
 
     def merge(self, other: ValueCounts) -> None:
-        """Add the counts of another object, which must not be used afterwards."""
+        """Add the counts of another object. Do not use that object afterwards."""
         for feature, sketch in other._sketches.items():
             if feature not in self._sketches:
                 self._sketch(feature)
@@ -265,7 +265,7 @@ class _Sketch:
         self.counts[value] = self.counts.get(value, 0) + count
 
     def _reduce(self) -> None:
-        """Drop the smallest counts, and subtract the largest of them from all others."""
+        """Drop the smallest counts, and subtract the largest dropped count from the others."""
         if len(self.counts) > _COUNTERS:
             least = heapq.nlargest(_COUNTERS + 1, self.counts.values())[-1]
             self.counts = {
