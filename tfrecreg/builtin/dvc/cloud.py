@@ -290,7 +290,7 @@ class _Objects:
     def lacking(
         self, folder: Folder, paths: Collection[str], distrusted: Collection[str] = ()
     ) -> set[str]:
-        """Copy objects from this machine into the cache. Returns those that it still lacks."""
+        """Copy objects on this machine into the cache. Returns the objects that it still lacks."""
         files = self.lists[folder.value].items()
         wanted = {oid for path, oid in files if path in paths}
         trusted = wanted - {oid for path, oid in files if path in distrusted}
