@@ -198,7 +198,7 @@ def _smooth(points: Floats) -> Floats:
 
 
 def _ink(nearest: Floats, grid: Floats, x: Floats, y: Floats) -> None:
-    """Update `nearest`, the least squared distance of each pixel to all pieces so far."""
+    """Update `nearest`, the least squared distance of each pixel to any piece so far."""
     for number in range(x.shape[1] - 1):
         start_x, start_y = x[:, number], y[:, number]
         along_x, along_y = x[:, number + 1] - start_x, y[:, number + 1] - start_y

@@ -51,7 +51,7 @@ class Verified:
     listed: int = 0
     """Number of objects that were looked up in listings."""
     checksums: int = 0
-    """Number of objects whose checksum, as the store states it, was compared."""
+    """Number of objects whose checksum in the store was compared."""
     read: int = 0
     """Number of objects that were read."""
     bytes: int = 0

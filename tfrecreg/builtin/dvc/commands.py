@@ -130,8 +130,8 @@ def pipeline_command(session: Session, names: tuple[str, ...], check: bool, arti
     Without a NAME, the stages of all configured datasets are written. Other stages are left
     unchanged. `dvc repro` runs the stages whose inputs changed.
 
-    Each dataset also has an artifact with its name. The artifact and the tags of `tfrecreg tag` let
-    other repositories fetch a release by its number with `dvc artifacts get`.
+    Each dataset also has an artifact with its name. With this artifact and the tags of `tfrecreg
+    tag`, `dvc artifacts get` fetches a release by its number in other repositories.
     """
     from tfrecreg.builtin.dvc.pipeline import pipeline
 

@@ -122,7 +122,7 @@ def _incomplete(sent: cloud.Sent, *, repair: bool) -> TfrecregError:
 
 
 def _lost(fault: cloud.ObjectFault, message: str) -> TfrecregError:
-    """The error for an object that is not sound on this machine, nor in the remote."""
+    """The error for an object without a sound copy on this machine or in the remote."""
     kind, command = (RefusedError, "push --repair") if fault.what else (FailureError, "push")
     hint = (
         f"`{repair_hint(fault.name)}` rebuilds it here; `tfrecreg {command} {fault.name}` "

@@ -1,7 +1,7 @@
 """Derives columns from a schema, and converts features to Arrow arrays and back.
 
-A column stores only features that lose nothing: see :meth:`FeatureColumn.holds`. `null` means that
-the feature is absent. An empty list means that it has no values.
+A column stores a feature only if this loses nothing: see :meth:`FeatureColumn.holds`. `null` means
+that the feature is absent. An empty list means that it has no values.
 
 Hugging Face's library Datasets reads the types of columns (image, class, text) from the metadata
 ``huggingface`` of a Parquet file's schema. :func:`hub_metadata` writes it.
@@ -60,9 +60,7 @@ class FeatureColumn:
         return value if self.is_scalar else pa.list_(value)
 
     def to_arrow(self, pa: Any, features: Sequence[Feature | None]) -> Any:
-        """The array of some rows. None means that the feature is absent. The column must hold the
-        others.
-        """
+        """The array of some rows. None means an absent feature. The column must hold the others."""
         if self.is_scalar:
             return self._values(pa, features)
         ends = np.cumsum([0 if each is None else each.count for each in features], dtype=np.int64)

@@ -139,9 +139,7 @@ class Connectors:
     label_files: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """The class names, in order of their numbers, for each label file."""
     supervised: tuple[str, str] | None = None
-    """The only image and the only label, for `as_supervised`; None unless exactly one of each
-    exists.
-    """
+    """The only image and the only label, for `as_supervised`; None unless there is one of each."""
     notes: list[str] = field(default_factory=list)
     """Notes for the user, one line each."""
 

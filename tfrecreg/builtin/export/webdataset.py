@@ -88,7 +88,7 @@ class SampleLayout:
     """The features that become separate files. Picklable."""
 
     images: tuple[tuple[str, str], ...]
-    """Image features and the start of the suffix of each; this is empty for a single feature."""
+    """Each image feature with the start of its suffix. A single feature has an empty start."""
     label: str | None
     """The feature with the label."""
 

@@ -284,7 +284,9 @@ def _extremes(target: Target, splits: Mapping[str, Survey]) -> Iterator[Gallery]
 
 
 def _sample(survey: Survey) -> list[Pick]:
-    """Choose records for a sample: one of each class in turn, up to a limit. Sort them by class."""
+    """Choose records in rounds, up to a limit: each round takes one of each class and one of any
+    class. Sort them by class.
+    """
     classes = [
         picks
         for _, picks in sorted(

@@ -81,7 +81,7 @@ class FeatureCells:
         return CELL_BYTES * (1 + len(values or ())) + (size if values is not None else 0)
 
     def to_arrow(self, pa: Any, rows: int) -> tuple[CellColumns, dict[str, Any]]:
-        """The columns. ``v`` contains the values, ``n`` is their number, and ``s`` is their size in
+        """The columns: ``v`` is for the values, ``n`` for their number, ``s`` for their size in
         bytes.
         """
         self._gather()

@@ -143,7 +143,7 @@ _ROW_BYTES = 100
 
 
 class CatalogRows:
-    """Collects the rows of one shard in memory, and compresses them as Parquet if they fill it."""
+    """Collects the rows of one shard, and compresses them as Parquet if they need much memory."""
 
     def __init__(self) -> None:
         self.rows = 0
@@ -221,7 +221,7 @@ class CatalogRows:
             self._held += cells.add(row, feature)
 
     def add_image(self, row: int, header: ImageHeader) -> None:
-        """Add the format and the size that the header of a record's image states."""
+        """Add the :data:`IMAGE_COLUMNS` that the header of a record's image states."""
         self._images[row] = header
         self._held += _ROW_BYTES
 
@@ -340,8 +340,8 @@ def _parquet(tables: Iterable[Any], schema: Any) -> bytes:
 
 
 def _column(pa: Any, table: Any, field: Any) -> Any:
-    """The column `field` of a table, converted to the type of `field`. If the table lacks the
-    column, all values are null. If its column has single values, they become lists.
+    """The column `field` of a table, converted to the type of `field`. If the table lacks it, the
+    values are null, or 1 for the number of single values. Single values become lists if needed.
     """
     kind, number = field.name[:1], field.name[1:]
     if field.name in table.column_names:

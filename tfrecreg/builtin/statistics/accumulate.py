@@ -52,7 +52,7 @@ class ExampleColumns(NamedTuple):
     columns: Mapping[str, Values]
     """Values by feature. The kind is UNSET if the feature has no kind in any example."""
     lengths: Sequence[tuple[Mapping[str, int], int]] = ()
-    """For derived features: a number of values per feature, with the number of such examples."""
+    """For derived features: how many values the features have, and in how many examples."""
 
 
 class Accumulator:
@@ -270,7 +270,8 @@ class _Parts:
         """For each part, the number of examples without it."""
         self.least: dict[str, int] = {}
         self.most: dict[str, int] = {}
-        """For each part, the lowest and highest surplus of values over the value feature."""
+        """For each part, its number of values minus that of the value feature: lowest and highest.
+        """
 
     def add(self, derived: DerivedFeature, lengths: Mapping[str, int], times: int) -> None:
         names = (derived.value, *derived.parts)

@@ -161,8 +161,8 @@ def _distance(comparator: Comparator, one: Any, other: Any) -> float | None:
 
 
 def _counts(entry: Any) -> dict[str, float]:
-    """How often each value occurs. Values that are not UTF-8 share a label: the most frequent
-    counts.
+    """How often each value occurs. Values that are not UTF-8 share a label, so only the most
+    frequent of these is counted.
     """
     buckets = entry.string_stats.rank_histogram.buckets
     return {each.label: each.sample_count for each in reversed(buckets)}

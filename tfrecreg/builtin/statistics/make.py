@@ -271,7 +271,7 @@ def stats(
     schema: str | None = None,
     **context: Unpack[Context],
 ) -> Stats:
-    """The statistics of a build, a release or files. Builds and releases have them cached."""
+    """The statistics of a build, a release or files. For builds and releases, they are cached."""
     registry, engine, progress = Travelling(**context)
     target = find_target(argument, registry=registry, schema=schema)
     for note in target.notes if target.kind == "files" else ():

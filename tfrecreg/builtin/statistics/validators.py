@@ -124,7 +124,7 @@ class DriftOptions:
 
 
 class DriftValidator(StatisticsScan):
-    """Compares distributions with the schema's comparators, or else labels and sizes."""
+    """Compares the features for which the schema has comparators, or else labels and sizes."""
 
     name = "drift"
     Options = DriftOptions
