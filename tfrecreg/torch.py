@@ -29,7 +29,7 @@ from tfrecreg.core.values.errors import MissingExtraError, RefusedError, UsageEr
 __all__ = ["Collate", "OrderSampler"]
 
 _DECIDING = ("seed", "drop_remainder", "weights", "block")
-"""The names, in states, of the arguments that decide the order of all epochs."""
+"""The arguments that determine the order of all epochs, under their names in states."""
 
 
 class Ordered(Protocol):
@@ -54,8 +54,8 @@ class Ordered(Protocol):
 class OrderSampler:
     """A sampler that gives one rank its share of each epoch. Its state can be saved.
 
-    Each iteration that reaches its end begins the next epoch. The state is the order's state, a
-    small JSON object. The number of ranks may change before it is loaded, if all ranks had consumed
+    When an iteration reaches its end, the next epoch begins. The state is the order's state, a
+    small JSON object. It may be loaded with another number of ranks, if all ranks had consumed
     equally many records. A plain `DataLoader` with workers takes numbers before it returns their
     batches. So count the records of the returned batches, and save `state_dict(done)`.
 
@@ -155,7 +155,7 @@ class Collate:
 
     Only the schema decides the form of a batch, never its records:
 
-    - Features of fixed shape are one tensor, whose first side is the batch.
+    - Features of fixed shape are one tensor, whose first dimension is the batch.
     - Features of varying length are padded with zeros to the longest of the batch, or to `pad_to`;
       ``NAME/mask`` is false at the padding. Lists of steps are padded as well, and their mask has
       the shape (batch, steps). Lists whose steps differ in length are lists of lists of tensors.
@@ -272,7 +272,9 @@ class Collate:
             ) from None
 
     def _padded(self, name: str, values: list[Any], sides: int | None) -> tuple[Any, Any]:
-        """Return a padded array, and a mask over the batch and `sides` sides, by default all."""
+        """Return a padded array and its mask. The shape of the mask is the batch, and the first
+        `sides` sides of a value, or all sides if `sides` is None.
+        """
         if name in self._images:
             _expect_one_depth(name, values)
         shape = np.max([value.shape for value in values], axis=0)

@@ -2,9 +2,9 @@
 
 The page `docs/sources/boxes.md` says what is read.
 
-- `dataset`: options; the annotation files, the splits, and the images of each split
-- `source`: :class:`~tfrecreg_coco.source.CocoSource`: items and the features of objects, captions
-  and segments. :class:`tfrecreg.api.ObjectSource` makes examples from these.
+- `dataset`: the options, the annotation files, the splits, and the images of each split
+- `source`: :class:`~tfrecreg_coco.source.CocoSource`, which lists items and gives the features of
+  objects, captions and segments. :class:`tfrecreg.api.ObjectSource` makes examples from these.
 
 Schemas: `coco.pbtxt`, the parts `coco_*.pbtxt`, and `objects*.pbtxt`, which all object sources use.
 """

@@ -50,8 +50,9 @@ class CocoOptions(ObjectOptions):
     """What to read, such as `instances,keypoints,captions`. Files of several kinds become one
     record per image. Default: instances if there are any, else the only kind found."""
     annotations: tuple[str, ...] = ()
-    """The annotation files, if they are not in a usual place. `validation:a.json` also
-    names the split."""
+    """The annotation files, if they are not in a usual place. `validation:a.json` also gives the
+    split.
+    """
     images: tuple[str, ...] = ()
     """The folder of the images, if it is not a usual one; per split: `train:a,validation:b`."""
     segments: tuple[str, ...] = ()
@@ -242,7 +243,8 @@ CategoryLabels = dict[Any, ObjectLabel]
 """Labels by category id, in the order of the ids."""
 Listed = TypeVar("Listed", ImageEntry, Category)
 _MAX_LABEL = 1 << 16
-"""Ids that become labels must be smaller, because the label map lists every number up to them."""
+"""Ids that become labels must be below this, because the label map lists every number up to them.
+"""
 _PROBED = 20
 """A folder is searched for this many images of a split before the next folder is tried."""
 _SPELLINGS = {

@@ -54,7 +54,7 @@ def test_only_a_page_is_replaced_by_one_without_a_name(cli, here: Path) -> None:
     done = cli("report", "digits")
     assert (done.code, done.out) == (2, "")
     assert done.err == (
-        "error: `digits.html` exists, but tfrecreg did not make it: name the page with `--output`\n"
+        "error: `digits.html` exists, but tfrecreg did not make it: choose another `--output`\n"
     )
     assert (here / "digits.html").read_text() == "<html>my own</html>"
 

@@ -1,9 +1,9 @@
 """`tfrecreg completion`.
 
-The module has completion scripts for bash, zsh and fish, and their protocol with this program. If
-an argument may be a path or a name, Click's own scripts drop the paths or the names. Bash splits
-words at `@`, so Click's script treats `mnist@1.0.0` as two words. Click's scripts also print
-errors. The names and paths come from :mod:`tfrecreg.core.terminal.complete`.
+The module has completion scripts for bash, zsh and fish, and answers their requests. If an argument
+may be a path or a name, Click's own scripts drop the paths or the names. Bash splits words at `@`,
+so Click's script treats `mnist@1.0.0` as two words. Click's scripts also print errors. The names
+and paths come from :mod:`tfrecreg.core.terminal.complete`.
 """
 
 from __future__ import annotations

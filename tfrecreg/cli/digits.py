@@ -148,7 +148,7 @@ class _Dice:
         return numbers
 
     def spread(self, width: float, *shape: int) -> Floats:
-        """Return numbers from -width to width, with more numbers near 0 (a triangle)."""
+        """Return numbers from -width to width in a triangular distribution around 0."""
         numbers: Floats = (self.uniform(*shape) - self.uniform(*shape)) * np.float32(width)
         return numbers
 
@@ -198,7 +198,7 @@ def _smooth(points: Floats) -> Floats:
 
 
 def _ink(nearest: Floats, grid: Floats, x: Floats, y: Floats) -> None:
-    """Update `nearest`, each pixel's least squared distance, with a chain of straight pieces."""
+    """Update `nearest`, the least squared distance of each pixel to any piece so far."""
     for number in range(x.shape[1] - 1):
         start_x, start_y = x[:, number], y[:, number]
         along_x, along_y = x[:, number + 1] - start_x, y[:, number + 1] - start_y

@@ -24,7 +24,7 @@ def command(session: Session, folder: str | None, with_dvc: bool | None) -> None
 
     DIR is created if it is missing. The default is the current folder. Existing files are not
     changed. If DVC is installed, a new registry also becomes a DVC repository. An existing registry
-    becomes one only with `--dvc`. Nothing is committed to git.
+    becomes a DVC repository only with `--dvc`. Nothing is committed to git.
     """
     from tfrecreg.core.registry.init import init
 

@@ -1,7 +1,7 @@
 """The entry point: errors that a user can cause become one line, a hint and an exit code. With
 `TFRECREG_DEBUG=1` their traceback follows.
 
-Any other exception is a bug, keeps its traceback, and exits with 3.
+Any other exception is a bug. Its traceback is printed, and the exit code is 3.
 """
 
 from __future__ import annotations

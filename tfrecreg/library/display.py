@@ -113,7 +113,7 @@ class NotebookProgress:
                 self._draw(self._bar)
 
     def stop(self) -> None:
-        """Draw the end of the bar and remove the bar, as in a terminal."""
+        """Draw the last state of the bar, then remove the bar, as in a terminal."""
         if self._bar is not None:
             self._draw(self._bar)
             self._bar = None

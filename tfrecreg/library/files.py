@@ -97,18 +97,18 @@ class Verbs(ABC):
             ignore_missing: without a target: skip datasets whose bytes are not on this machine.
 
         Returns:
-            The report. For a list of targets, a list of reports: first one report for each
-            reference and each folder with a build, in their order; then one report for each build
-            to which given files belong; then one report for all other files. If a target in a list
-            is missing, or if its manifest or schema is broken, its report has the error. For a
-            registry, a list with one report for each dataset: about its build, or about its newest
-            release if only that is on this machine.
+            The report. For a list of targets, a list of reports: one for each reference and each
+            folder with a build, in their order, then one for each build to which given files
+            belong, and then one for all other files. If a target in a list is missing, or if its
+            manifest or schema is broken, its report has the error. For a registry, a list with one
+            report for each dataset. It is about the build, or about the newest release if only that
+            is on this machine.
 
         Raises:
             UsageError: a target, a validator, or a version in `against` or `same_as` does not
                 exist, a schema does not parse, or a single target names shards of several builds.
                 All targets are found before the first target is read.
-            NotHereError: the target is not on this machine; with `ignore_missing`, no target is.
+            NotHereError: the target is not on this machine, or with `ignore_missing`, no target is.
 
         Example:
             >>> report = reg["mnist"].built.check(only=["crc", "schema"])
@@ -230,8 +230,8 @@ class Verbs(ABC):
                 ``tfrecreg query TARGET`` shows the columns.
 
         Raises:
-            UsageError: there is no such target, format or option, the format cannot hold the data
-                or chosen records, or `where` is not a condition.
+            UsageError: there is no such target, format or option, the format cannot hold the data,
+                the format does not support `where`, or `where` is not a condition.
             RefusedError: a shard is damaged.
             MissingExtraError: the format or `where` needs a library that is not installed.
             FailureError: the exporter of a plugin or the disk failed.
@@ -494,7 +494,7 @@ class Files(Verbs):
 
         Raises:
             UsageError: a target does not exist, two shards have the same name, or the folder is not
-                empty or overlaps that of the originals.
+                empty or overlaps the folder of the originals.
             RefusedError: none of the shards is a TFRecord.
             FailureError: nothing could be read, the folder cannot be written, or a worker died.
 

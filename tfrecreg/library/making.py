@@ -1,7 +1,7 @@
 """The verbs that make builds and releases, and repair them.
 
-This module does not import the readers of a registry, so commands quickly take their options from
-the verbs.
+This module does not import the readers of a registry, so commands can quickly take their options
+from the verbs.
 """
 
 from __future__ import annotations
@@ -223,7 +223,8 @@ class Making(Dataset):
             the release. Its `result` says whether this call made it, and what the gate found.
 
         Raises:
-            UsageError: there is no such build, the number is bad, or raw data changed since then.
+            UsageError: there is no such build, the number is bad, or raw data changed after
+                the build.
             ConflictError: the number exists with other content.
             RefusedError: the gate fails, or the number understates the change.
             FailureError: DVC, a plugin or the disk failed.

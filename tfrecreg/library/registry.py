@@ -72,7 +72,7 @@ if TYPE_CHECKING:
 
     class DatasetOrRelease(Dataset, Release):  # type: ignore[misc]  # both have a schema
         """The type of ``registry[name]``. A type checker cannot tell whether a text names a dataset
-        or a release, and with a union it would refuse all verbs that only one of them has.
+        or a release. If the type were a union, it would refuse all verbs that only one of them has.
         """
 
 
@@ -151,8 +151,8 @@ def open(folder: registries.RegistryLike | None = None) -> Registry:
     """Open the registry in `folder` or the nearest folder above it. Default: the current folder.
 
     Args:
-        folder: the path where the search begins, which goes upwards as in git. An open registry is
-            returned unchanged.
+        folder: the path from which to search upwards, as git does. An open registry is returned
+            unchanged.
 
     Raises:
         UsageError: there is no registry.

@@ -1,7 +1,7 @@
 """The verbs of a registry and of a release: audits, remotes, tags, the pipeline, the site.
 
-This module does not import the readers of a registry, so commands quickly take their options from
-the verbs.
+This module does not import the readers of a registry, so commands can quickly take their options
+from the verbs.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class Keeping(Registry):
 
         Args:
             names: names of the datasets; none for all.
-            base: also read the releases at this git revision, to find duplicate numbers and forks
-                (in a pull request: the target branch).
+            base: git revision, such as the target branch of a pull request. Its releases are also
+                read, to find duplicate numbers and forks.
             fail_on: fail on findings of this severity or higher; None for the gate's ``fail_on``,
                 else error. ``never`` reports without judging: gate severities and waivers are
                 ignored.
@@ -252,7 +252,7 @@ class Publishing(Release):
         repair: bool = False,
         **context: Unpack[Shown],
     ) -> PushResult:
-        """Send the release to a DVC remote: each object that is missing or has another size there.
+        """Send each object of the release that a DVC remote lacks or has with another size.
 
         Args:
             remote: DVC remote; None for DVC's own default.

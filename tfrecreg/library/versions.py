@@ -85,8 +85,8 @@ class Versioned(Verbs, Mending, SchemaVerbs, lookup.Resolved):
             the report with the verdict.
 
         Raises:
-            UsageError: there is no such report, or it is about another state, has a verdict, or
-                lacks a check that the gate requires.
+            UsageError: there is no such report, or it is about another state, already has a
+                verdict, or lacks a check that the gate requires.
             NewerFormatError: a newer tfrecreg wrote the report.
 
         Example:

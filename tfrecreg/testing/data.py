@@ -174,7 +174,7 @@ def damaged(folder: Path, scratch: Path, files: Sequence[RawFile]) -> Iterator[t
         damages = {
             "is missing": None,
             "is empty": b"",
-            "ends in its middle": data[: len(data) // 2],
+            "is cut off in the middle": data[: len(data) // 2],
             "has other bytes": bytes(each ^ 0xA5 for each in data[:4096]),
         }
         for what, content in damages.items():

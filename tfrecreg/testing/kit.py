@@ -149,7 +149,7 @@ def check_validator(
         engine: the engine of the scan; None for this process.
 
     Returns:
-        the report: its `findings`, `measures`, `status`, and `errors` if the validator failed.
+        the report, with `findings`, `measures`, `status`, and `errors` if the validator failed.
 
     Raises:
         UsageError: an option is unknown or has another type, or the records cannot be written.

@@ -161,7 +161,7 @@ class SourceTests(KitTests):
             self.fail(f"no item has an example: the listing is {self.listing.items[:5]}")
 
     def verify_listing_is_repeatable(self) -> None:
-        """Two listings of one source object are equal, and equal that of another object."""
+        """Two listings of one source object are equal. Another object lists the same."""
         source = self.open()
         with self._told():
             first, second = list_source(source), list_source(source)
@@ -218,19 +218,21 @@ class SourceTests(KitTests):
                     )
 
     def verify_raw_files(self) -> None:
-        """`raw_files` names each file once, with its size on disk."""
+        """`raw_files` lists each file once, with its size on disk."""
         storage = LocalStorage(os.fspath(self.raw))
-        self.assertTrue(self.listing.raw_files, "`raw_files` names no file")
+        self.assertTrue(self.listing.raw_files, "`raw_files` lists no file")
         paths = Counter(each.path for each in self.listing.raw_files)
         self.assertFalse([path for path, count in paths.items() if count > 1], "named twice")
         for each in self.listing.raw_files:
             entry = storage.stat(each.path)
             if entry is None or entry.kind != "file":
-                self.fail(f"`raw_files` names `{each.path}`, which is not a file")
+                self.fail(f"`raw_files` lists `{each.path}`, which is not a file")
             self.assertEqual(each.stored, entry.size, f"`stored` of `{each.path}`")
 
     def verify_raw_paths(self) -> None:
-        """`raw_path` names a raw file, whose bytes are `image/encoded` of the record."""
+        """`raw_path` names a raw file. If the record has `image/encoded`, it has the bytes of the
+        file.
+        """
         source = self.open()
         if not source.locates:
             self.skipTest("the source has no `raw_path`")
@@ -337,7 +339,7 @@ class SourceTests(KitTests):
             return  # its words are printable by design
         for each in entries:
             if isinstance(each, Skipped | Remark) and not each.detail.isprintable():
-                self.fail(f"{when}: {each.detail!r} has characters of the raw data: use `safe`")
+                self.fail(f"{when}: {each.detail!r} has characters that `safe` escapes")
             if isinstance(each, Skipped) and not each.detail:
                 self.fail(f"{when}: `{each.key!r}` is skipped without a reason")
 

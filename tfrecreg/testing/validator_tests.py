@@ -131,7 +131,7 @@ class ValidatorTests(KitTests):
             texts += [found.message, found.hint]
             texts += [place.detail for place in found.locations if place.detail]
         for text in texts:
-            self.assertTrue(text.isprintable(), f"{text!r} has characters of the data: use `safe`")
+            self.assertTrue(text.isprintable(), f"{text!r} has characters that `safe` escapes")
 
     def verify_any_shards(self) -> None:
         """The same records have the same findings in one shard and in three, except for places."""

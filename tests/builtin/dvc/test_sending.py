@@ -98,8 +98,8 @@ def test_what_is_damaged_here_is_never_sent(story: Any) -> None:
         "copy, so nothing was sent"
     )
     assert caught.value.hint == (
-        "`tfrecreg repair digits@1.0.0` rebuilds it here; or on a machine that has "
-        "it: `tfrecreg push digits@1.0.0`"
+        "`tfrecreg repair digits@1.0.0` rebuilds it here; "
+        "`tfrecreg push digits@1.0.0` sends it from a machine that has it"
     )
     story.remote.put(oid, b"damaged")
     with pytest.raises(RefusedError, match="and this machine has no sound copy to replace it"):

@@ -113,8 +113,8 @@ def test_what_the_remote_lost_is_named(story: Any, path: str) -> None:
         f"the remote lacks {what} of `digits@1.0.0`, and this machine has no sound copy"
     )
     assert caught.value.hint == (
-        "`tfrecreg repair digits@1.0.0` rebuilds it here; or on a machine that has "
-        "it: `tfrecreg push digits@1.0.0`"
+        "`tfrecreg repair digits@1.0.0` rebuilds it here; "
+        "`tfrecreg push digits@1.0.0` sends it from a machine that has it"
     )
     assert not (other.root / "versions/digits").exists()
     assert not list(other.root.rglob("*.tmp"))

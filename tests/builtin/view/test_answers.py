@@ -442,7 +442,7 @@ def test_a_large_target_behind_a_url_is_not_fetched_as_a_whole(
     finally:
         store.rm("/viewed", recursive=True)
     assert told["catalog"]["why"] == (
-        "the catalog of more than 1.0 kB behind a URL is not made automatically: "
+        "the shards behind a URL exceed 1.0 kB, so no catalog is made automatically: "
         "`tfrecreg query memory://viewed` makes it"
     )
 

@@ -350,7 +350,7 @@ def test_a_finding_of_many_places_says_so(browser: Browser, address: str) -> Non
         "card.querySelector('header button').click();"
         "return card.querySelector('b').innerText"
     )
-    browser.until("document.querySelector('#count').innerText.includes('findings name 20 of ')")
+    browser.until("document.querySelector('#count').innerText.includes('findings list 20 of ')")
     assert browser.run("return new URLSearchParams(location.search).get('findings')") == code
 
 

@@ -225,5 +225,5 @@ def test_a_finding_says_of_how_many_places_it_names_some(tmp_path: Path) -> None
         card = next(each for each in cards if each["count"] == 45)
         assert (card["named"], len(card["records"])) == (20, 20)
         found = viewing.ask("/api/t/0/select", findings=card["code"])
-        assert (found["count"], found["note"]) == (20, "findings name 20 of 45 places")
+        assert (found["count"], found["note"]) == (20, "the findings list 20 of 45 places")
         assert viewing.ask("/api/t/0/select")["note"] == ""

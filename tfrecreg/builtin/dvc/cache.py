@@ -1,6 +1,6 @@
 """Looks for objects in the file system of a DVC remote, and for unused files in DVC's cache.
 
-DVC keeps an index of the objects in a remote. If the index has the list of a folder, DVC assumes
+DVC keeps an index of the objects in a remote. If the list of a folder is in the index, DVC assumes
 that the remote has all its files. This module neither reads nor writes that index. One listing
 covers all objects whose hashes begin with the same two digits.
 """
@@ -41,7 +41,7 @@ class RemoteObject(NamedTuple):
     size: int
     """Size in bytes."""
     md5: str | None
-    """The checksum that the store states, if it may be an MD5. The bytes may have another MD5."""
+    """The checksum that the store states, if it looks like an MD5. It may not match the bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Verified:
     listed: int = 0
     """Number of objects that were looked up in listings."""
     checksums: int = 0
-    """Number of objects for which the store stated a checksum that was compared."""
+    """Number of objects whose checksum in the store was compared."""
     read: int = 0
     """Number of objects that were read."""
     bytes: int = 0
@@ -79,7 +79,7 @@ class RemoteObjects:
         )
 
     def listed(self, oids: Collection[str]) -> dict[str, RemoteObject]:
-        """The given objects, if the remote has them. Each call asks the remote again."""
+        """The given objects that the remote has. Each call asks the remote again."""
         if hasattr(self._fs.fs, "invalidate_cache"):
             self._fs.fs.invalidate_cache()
         wanted = set(oids)
@@ -113,7 +113,7 @@ class RemoteObjects:
     def faults(
         self, sizes: Mapping[str, int | None], *, content: bool, progress: Progress = SILENT
     ) -> dict[str, str]:
-        """The damaged objects, with what is wrong, and the missing ones, with an empty text."""
+        """What is wrong with each damaged object; an empty text for each missing object."""
         found = self.listed(sizes)
         faults = dict.fromkeys(sizes.keys() - found.keys(), "")
         doubtful = []
@@ -271,11 +271,11 @@ def stale(
     refs: Sequence[str],
     mark: str,
 ) -> list[UnusedFile]:
-    """Unreferenced cached objects of folders that contain the file `mark`. A caller that removes
-    them must hold DVC's lock from before this call until the removal.
+    """Unreferenced cached objects of folders that contain the file `mark`. To remove them, hold
+    DVC's lock from before this call until the removal.
 
     If the cache lacks the list of a referenced folder, the list is read from the default remote. If
-    the remote lacks it as well, no object is returned.
+    the remote lacks it as well, the result is empty.
     """
     with opened(root, "dvc gc") as repo:
         cache = repo.cache.local
@@ -306,8 +306,8 @@ def stale(
 
 
 def abandoned(root: str) -> list[UnusedFile]:
-    """Files that a killed command was writing into the cache. A caller that removes them must hold
-    DVC's lock from before this call until the removal, so that no command still writes them.
+    """Files that a killed command was writing into the cache. To remove them, hold DVC's lock from
+    before this call until the removal, so that no command still writes them.
     """
     with opened(root, "dvc gc") as repo:
         folder = Path(repo.cache.local.path)

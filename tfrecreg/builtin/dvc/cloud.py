@@ -44,7 +44,7 @@ class Folder:
     value: str
     """DVC's hash of the folder."""
     sizes: Mapping[str, int | None]
-    """Size in bytes by path in the folder; None if unknown. Omits files that a user added."""
+    """Size in bytes for each path in the folder; None if unknown. Omits files that a user added."""
     copies: tuple[str, ...] = ()
     """Absolute paths of local folders that may contain its files."""
 
@@ -74,10 +74,10 @@ class Sent:
     objects: int
     """Number of objects that were sent."""
     replaced: int
-    """Number of those that replaced damaged objects."""
+    """Number of sent objects that replaced damaged ones."""
     left: tuple[ObjectFault, ...]
-    """First the objects that the remote lacks and for which this machine has no sound copy, then
-    the damaged objects in the remote that were not replaced.
+    """Objects that are still missing or damaged in the remote. The missing ones, which this machine
+    cannot supply, come first.
     """
     verified: Verified
 
@@ -87,7 +87,7 @@ class Fetched:
     """Files of a folder that are in DVC's cache."""
 
     files: dict[str, str] = field(default_factory=dict)
-    """Absolute path of the object in the cache, by path in the folder."""
+    """For each path in the folder, the absolute path of its object in the cache."""
     objects: int = 0
     """Number of objects that came from the remote."""
     lost: tuple[ObjectFault, ...] = ()
@@ -158,7 +158,7 @@ def _sources(objects: _Objects, oids: Sequence[str], progress: Progress) -> dict
 def _put(
     there: RemoteObjects, sources: Mapping[str, str], faults: Mapping[str, str], progress: Progress
 ) -> None:
-    """Send objects and verify that they arrived. Reads back those that replaced damaged ones."""
+    """Send objects and verify that they arrived. Read back objects that replaced damaged ones."""
     if not sources:
         return
     with working(progress, "sending", len(sources), "objects"):
@@ -226,8 +226,8 @@ def look_for(
     content: bool,
     progress: Progress = SILENT,
 ) -> dict[str, ObjectFault]:
-    """The first fault of each folder, by the hash of the folder. Looks for each object, so if a
-    folder has no fault, the remote has all its objects. Changes nothing.
+    """The first fault of each folder, by the hash of the folder. Every object is looked for, so the
+    remote has all objects of a folder without a fault. Changes nothing.
     """
     with opened(root, "dvc status --cloud") as repo:
         there, _ = remote_objects(repo, remote, "status")
@@ -252,7 +252,7 @@ class _Objects:
         self._cache = repo.cache.local
         self.there = there
         self.lists: dict[str, dict[str, str]] = {}
-        """For each hash of a folder, the object of each file by path."""
+        """For each folder, by its hash: the object of each file, by path."""
         self.sizes: dict[str, int | None] = {}
         """Size in bytes by object; None if unknown."""
         self._uses: dict[str, list[tuple[Folder, str]]] = defaultdict(list)
@@ -280,7 +280,7 @@ class _Objects:
     def places(
         self, folder: Folder, paths: Collection[str], without: Collection[str] = ()
     ) -> dict[str, str]:
-        """The paths in the cache of files of a folder, except for the objects `without`."""
+        """For each file of a folder, its path in the cache. The objects `without` are left out."""
         return {
             path: self._cache.oid_to_path(oid)
             for path, oid in self.lists[folder.value].items()
@@ -290,7 +290,7 @@ class _Objects:
     def lacking(
         self, folder: Folder, paths: Collection[str], distrusted: Collection[str] = ()
     ) -> set[str]:
-        """The objects that the cache still lacks after taking them from copies on this machine."""
+        """Copy objects on this machine into the cache. Returns the objects that it still lacks."""
         files = self.lists[folder.value].items()
         wanted = {oid for path, oid in files if path in paths}
         trusted = wanted - {oid for path, oid in files if path in distrusted}
@@ -298,13 +298,11 @@ class _Objects:
         return {oid for oid in wanted if not self.take_copy(oid)}
 
     def faults(self, oid: str, what: str) -> list[ObjectFault]:
-        """The fault of an object, once for each file that uses it."""
+        """A fault for each file that uses an object."""
         return [ObjectFault(folder.name, path, what) for folder, path in self._uses[oid]]
 
     def cached(self, oid: str) -> bool:
-        """Whether the cache has an object with the right size or, if it is unknown, the right
-        bytes.
-        """
+        """Whether the cache has an object of the right size. If its size is unknown, hash it."""
         path, size = Path(self._cache.oid_to_path(oid)), self.sizes[oid]
         if size is None:
             return has_object(str(path), oid)
@@ -365,7 +363,7 @@ class _Objects:
 
 
 def _list_of_copy(folder: Folder) -> bytes | None:
-    """The list of a folder, computed from a local copy with all its files; None without one."""
+    """The list of a folder, computed from a complete local copy; None if there is no such copy."""
     for copy in folder.copies:
         files = {path: Path(copy, path) for path in folder.sizes}
         if all(_may_be(files[path], size) for path, size in folder.sizes.items()):

@@ -64,8 +64,8 @@ def pull_command(session: Session, references: tuple[str, ...], remote: str | No
     the release, whether it comes from DVC's cache or from the remote. Damaged
     objects in DVC's cache are fetched again.
 
-    Without a REF, fetches the latest release of each dataset. Also fetches builds that are missing
-    in data/ if DVC's pointers to them name releases.
+    Without a REF, fetches the latest release of each dataset. Also fetches each build that is
+    missing in data/ if DVC's pointer to it names a release.
     """
     from tfrecreg.builtin.dvc.transfer import pull, pull_needed
     from tfrecreg.core.terminal.console import line
@@ -93,8 +93,8 @@ def gc_command(session: Session, apply: bool, remote: str | None) -> None:
     """List or remove files that are no longer needed.
 
     Lists files left by killed commands, catalogs of shards that nothing needs, copies of releases
-    that the DVC remote also has, and builds in DVC's cache that are named neither by a pointer nor
-    by a release in any branch or tag. Objects that tfrecreg did not create are kept.
+    that the DVC remote also has, and builds in DVC's cache, unless a pointer or a release in any
+    branch or tag names them. Objects that tfrecreg did not create are kept.
 
     A copy of a release is removed only if the remote has all its objects. --apply verifies their
     bytes before it removes the copy.
@@ -126,12 +126,12 @@ def gc_command(session: Session, apply: bool, remote: str | None) -> None:
 def pipeline_command(session: Session, names: tuple[str, ...], check: bool, artifacts: bool) -> int:
     """Write or update the stages of datasets in dvc.yaml.
 
-    Each dataset has three stages: build, check and gate. Without a NAME, the stages of all
-    configured datasets are written. Other stages are left unchanged. `dvc repro` runs the stages
-    whose inputs changed.
+    Each dataset has the stages build, check and gate, and the stage page if its file sets `page`.
+    Without a NAME, the stages of all configured datasets are written. Other stages are left
+    unchanged. `dvc repro` runs the stages whose inputs changed.
 
-    Each dataset also has an artifact with its name. With it and the tags of `tfrecreg tag`, `dvc
-    artifacts get` in other repositories can fetch a release by its number.
+    Each dataset also has an artifact with its name. With this artifact and the tags of `tfrecreg
+    tag`, `dvc artifacts get` fetches a release by its number in other repositories.
     """
     from tfrecreg.builtin.dvc.pipeline import pipeline
 

@@ -87,10 +87,11 @@ def _repository(root: str) -> Path | None:
 
 @contextlib.contextmanager
 def locked(root: str, waiting: Callable[[], None] | None = None) -> Iterator[None]:
-    """Hold DVC's own lock, as DVC's commands do that add, check out or remove files.
+    """Hold DVC's own lock, like the commands of DVC that add, check out or remove files.
 
-    Does not import DVC: its lock is that of zc.lockfile, flock(2) on ``.dvc/tmp/lock``, and our own
-    locks work the same way. The lock is reentrant. Outside a DVC repository, nothing is locked.
+    This needs no import of DVC, because DVC's lock (of zc.lockfile) is flock(2) on
+    ``.dvc/tmp/lock``, and our own locks work the same way. The lock is reentrant. Outside a DVC
+    repository, nothing is locked.
     """
     folder = _repository(root)
     if folder is None or folder in _locked.get():
@@ -118,13 +119,13 @@ def locked(root: str, waiting: Callable[[], None] | None = None) -> Iterator[Non
 
 
 def pointer(folder: str) -> str:
-    """The pointer file, kept in git, of a folder that DVC tracks: ``data/mnist.dvc``."""
+    """The pointer file of a folder that DVC tracks, which git keeps: ``data/mnist.dvc``."""
     return f"{folder}.dvc"
 
 
 def initialise(root: str) -> None:
-    """Create a DVC repository in `root`, as `dvc init` does, with `--subdir` if `root` is below the
-    root of a git work tree, and with `--no-scm` outside git.
+    """Create a DVC repository in `root`, as `dvc init` does. It uses `--subdir` if `root` is below
+    the root of a git work tree, and `--no-scm` outside git.
     """
     tree = work_tree(root)
     where = Path(root).resolve()
@@ -136,11 +137,11 @@ def initialise(root: str) -> None:
 
 
 def keep(root: str, folder: str, adding: Callable[[], None] | None = None) -> Kept:
-    """Ensure that DVC's cache has `folder`. If it is not the output of a pipeline's stage, it is
-    added, as `dvc add` does.
+    """Ensure that DVC's cache has `folder`. Adds it like `dvc add`, unless a stage has it as
+    output.
 
     DVC does not verify objects that are already in its cache. A caller that needs verified bytes
-    must hash them, and hold DVC's lock (:func:`locked`) from before this call until then.
+    must hash them. It must hold DVC's lock (:func:`locked`) from before this call until then.
     """
     with locked(root), opened(root, f"dvc add {folder}") as repo:
         # DVC treats a path through a symbolic link as one outside its repository.
@@ -174,7 +175,7 @@ def _made_by_stage(repo: Any, where: Path, folder: str) -> str | None:
 
 
 def cached_files(root: str, value: str) -> dict[str, str]:
-    """The files of a folder that DVC's cache has on this machine. Changes nothing."""
+    """The files of a folder, as far as DVC's cache on this machine has them. Changes nothing."""
     with opened(root, "dvc status") as repo:
         return _listed(repo, value)
 
@@ -264,8 +265,8 @@ def _quiet(root: str, command: str) -> Iterator[None]:
 def _private_folder(root: str) -> Path:
     """A private folder for DVC's state, which contains pickles.
 
-    DVC would create its subfolder `repo` writable for everybody (``mode=0o777`` under an umask of
-    0), but does not change an existing one.
+    DVC would create its subfolder `repo` with ``mode=0o777`` under an umask of 0, so everybody
+    could write to it. DVC does not change an existing subfolder.
     """
     folder = Path(root).resolve() / _STATE
     try:

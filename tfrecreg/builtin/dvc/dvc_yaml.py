@@ -1,15 +1,15 @@
-"""Writes the stages and the artifact of a dataset to `dvc.yaml`, beside entries of others.
+"""Writes the stages and the artifact of a dataset to `dvc.yaml`, and leaves other entries alone.
 
 `build` keeps its output (`persist`), because DVC would otherwise remove the output before a build
-that could reuse it. `check` writes the report and `gate` judges it, because DVC discards the
-outputs of a failing stage, and with them the report. Reports are small, so git keeps them (`cache:
-false`). DVC keeps the data and the page. The page has its own stage, because a clone that has not
-pulled the page would repeat the stage that makes it.
+that could reuse it. `check` writes the report and `gate` judges it. If one stage did both, a
+failure would make DVC discard the report. Reports are small, so git keeps them (`cache: false`).
+DVC keeps the data and the page. The page has its own stage, because a clone that has not pulled the
+page would repeat the stage that makes it.
 
 The parameters of a stage are the keys of the configuration that change its result. DVC refuses
-missing keys, so only existing keys are named. The stage `gate` depends on whole files, and fails if
-keys were added later: see `expect_pipeline`. DVC does not rerun a stage that lost a parameter, but
-it reruns a stage if its command changes. So a comment in the command names the keys.
+missing keys, so a stage lists only existing keys. The stage `gate` depends on whole files. It fails
+if keys were added later: see `expect_pipeline`. DVC does not rerun a stage that lost a parameter,
+but it reruns a stage if its command changes. So a comment in the command lists the keys.
 
 The file is edited with ruamel.yaml, as DVC does: comments are kept, and lines get DVC's layout.
 """
@@ -118,7 +118,7 @@ def _raw_of(config: DatasetConfig) -> list[str]:
 def _params(
     registry: Registry, name: str, keys: Iterable[str], of_gate: Iterable[str] = ()
 ) -> list[StageEntry]:
-    """The parameters of a stage: the keys that exist, by file."""
+    """The parameters of a stage: for each file, the keys that exist in it."""
     own = registry.dataset(name).config_file
     settings = read_toml(registry.storage.read(own), own)
     gates = read_toml(registry.storage.read(CONFIG_NAME), CONFIG_NAME).get("gates", {})
@@ -216,7 +216,7 @@ def owners(text: str | None, section: Section) -> set[str]:
 
 
 def expect_params(text: str, wanted: Mapping[str, StageEntry]) -> None:
-    """Refuse stages of tfrecreg that do not name all their parameters."""
+    """Refuse stages of tfrecreg that do not list all their parameters."""
     there = _parsed(text).get("stages") or {}
     for name, entry in wanted.items():
         found: Any = there.get(name)
@@ -231,7 +231,7 @@ def expect_params(text: str, wanted: Mapping[str, StageEntry]) -> None:
 def _to_write(
     section: Section, entries: Mapping[str, Any], wanted: Mapping[str, StageEntry]
 ) -> dict[str, StageEntry]:
-    """The wanted entries without artifacts that someone else wrote for the same path."""
+    """The wanted entries, except for artifacts that someone else wrote with the same path."""
     ours: dict[str, StageEntry] = {}
     for name, entry in wanted.items():
         there = entries.get(name)

@@ -27,7 +27,7 @@ _Kind = Literal["stage", "temporary", "version", "index", "dvc", "catalog"]
 
 _WRITING = "a killed command was writing it"
 _TREES = (layout.BUILDS, layout.DATASETS, layout.RELEASES, layout.VERSIONS, layout.REPORTS)
-"""Folders in which commands write temporary files beside the files that these replace."""
+"""Folders where commands write a temporary file beside the file that it will replace."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ def _removed(change: Removal, doomed: Unneeded) -> bool:
 
 
 def _manifests(registry: Registry) -> Iterator[Manifest]:
-    """The manifests of all builds and releases here, and of all releases in any git ref."""
+    """The manifests of all builds and releases here, and of the releases in all git refs."""
     for dataset in registry.datasets():
         build = dataset.build_manifest()
         if build is not None:

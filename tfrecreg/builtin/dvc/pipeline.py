@@ -75,7 +75,7 @@ def pipeline(
     only_artifacts: bool = False,
     today: datetime.date | None = None,
 ) -> PipelineResult:
-    """Write the stages and artifacts of datasets to `dvc.yaml`, or (`look`) only report changes."""
+    """Write stages and artifacts of datasets to `dvc.yaml`. With `look`, only report changes."""
     chosen = _chosen(registry, names)
     storage = registry.storage
     there = storage.stat(PIPELINE_NAME) is not None
@@ -126,7 +126,7 @@ def pipeline(
 
 
 def expect_pipeline(registry: Registry, name: str) -> None:
-    """Refuse a `dvc.yaml` if its stages for a dataset do not name all settings they depend on."""
+    """Refuse a `dvc.yaml` in which stages of a dataset do not list all settings they depend on."""
     storage = registry.storage
     if name not in registry.config.datasets or storage.stat(PIPELINE_NAME) is None:
         return
@@ -180,7 +180,7 @@ def _expect_no_pointer(registry: Registry, name: str) -> None:
 
 
 def _pointer(registry: Registry, name: str) -> str | None:
-    """The pointer file with which DVC tracks the output of a stage; None without one."""
+    """The pointer file with which DVC tracks the output of a stage; None if there is none."""
     pointer = dvc.pointer(layout.build_folder(name))
     config = registry.dataset(name).config
     is_made = config.source is not None and config.raw is not None

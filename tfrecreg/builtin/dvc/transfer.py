@@ -69,7 +69,7 @@ class PushResult(ShortRepr):
     releases: tuple[str, ...]
     """The releases, such as ``mnist@1.0.0``, in order. The remote has all their objects now."""
     objects: int
-    """Number of DVC objects that were sent, without those that the remote already had."""
+    """Number of DVC objects that were sent. Objects that the remote already had do not count."""
     replaced: int = 0
     """Number of sent objects that replaced damaged ones."""
     verified: Verified = field(default_factory=Verified)
@@ -122,11 +122,11 @@ def _incomplete(sent: cloud.Sent, *, repair: bool) -> TfrecregError:
 
 
 def _lost(fault: cloud.ObjectFault, message: str) -> TfrecregError:
-    """The error for an object of which neither this machine nor the remote has a sound copy."""
+    """The error for an object without a sound copy on this machine or in the remote."""
     kind, command = (RefusedError, "push --repair") if fault.what else (FailureError, "push")
     hint = (
-        f"`{repair_hint(fault.name)}` rebuilds it here; or on a machine that has it: "
-        f"`tfrecreg {command} {fault.name}`"
+        f"`{repair_hint(fault.name)}` rebuilds it here; `tfrecreg {command} {fault.name}` "
+        "sends it from a machine that has it"
     )
     return kind(message, hint=hint)
 
@@ -177,8 +177,8 @@ def pull(
 ) -> PullResult:
     """Fetch the bytes of a release to this machine.
 
-    They are copied from DVC's cache, and fetched into it first if they are missing or damaged. DVC
-    does not verify its cache, so each file is hashed while it is copied.
+    They are copied from DVC's cache. Objects that it lacks or that are damaged are fetched first.
+    DVC does not verify its cache, so each file is hashed while it is copied.
     """
     named = parse_reference(reference)
     if named.selector is None:
@@ -218,7 +218,7 @@ def pull_needed(
 
 
 def _missing_build(dataset: Dataset) -> Release | None:
-    """For a build without a folder, the release that DVC's pointer or lock file names for it."""
+    """If the folder of a build is missing, the release that DVC's pointer or lock file names."""
     storage, folder = dataset.registry.storage, layout.build_folder(dataset.name)
     if storage.stat(folder) is not None:
         return None
@@ -230,7 +230,7 @@ def _missing_build(dataset: Dataset) -> Release | None:
 
 
 def _in_dvc(release: Release) -> str | None:
-    """DVC's hash of a release, None if DVC does not keep it."""
+    """DVC's hash of a release; None if DVC does not keep it."""
     return release.manifest.release.dvc if release.manifest.release is not None else None
 
 

@@ -33,7 +33,7 @@ _EXPORTERS = (
     (
         "index",
         f"{_HERE}.files:IndexExporter",
-        "the shards, each with an index, for readers such as that of DALI",
+        "the shards, each with an index, for readers such as DALI's",
     ),
     ("jsonl", f"{_HERE}.records:JsonLinesExporter", "JSON Lines, one record per line"),
     ("parquet", f"{_HERE}.parquet:ParquetExporter", "Parquet files, for pandas, Spark and others"),

@@ -1,7 +1,7 @@
 """Derives columns from a schema, and converts features to Arrow arrays and back.
 
-A column stores a feature without loss, or not at all: `null` means that the feature is absent, and
-an empty list that it has no values. :meth:`FeatureColumn.holds` says which it can store.
+A column stores a feature only if this loses nothing: see :meth:`FeatureColumn.holds`. `null` means
+that the feature is absent. An empty list means that it has no values.
 
 Hugging Face's library Datasets reads the types of columns (image, class, text) from the metadata
 ``huggingface`` of a Parquet file's schema. :func:`hub_metadata` writes it.
@@ -60,7 +60,7 @@ class FeatureColumn:
         return value if self.is_scalar else pa.list_(value)
 
     def to_arrow(self, pa: Any, features: Sequence[Feature | None]) -> Any:
-        """The array of some rows. None means an absent feature; the column must hold all others."""
+        """The array of some rows. None means an absent feature. The column must hold the others."""
         if self.is_scalar:
             return self._values(pa, features)
         ends = np.cumsum([0 if each is None else each.count for each in features], dtype=np.int64)
@@ -191,7 +191,7 @@ def hub_metadata(
 
 
 def text_features(dataset: ExportedDataset, schema: Schema) -> frozenset[str]:
-    """The BYTES features whose values are all texts although the schema does not say so.
+    """The BYTES features whose values are all texts, although the schema does not declare text.
 
     Reads all shards, in workers.
     """

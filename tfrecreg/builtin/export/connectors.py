@@ -1,14 +1,14 @@
 """Converts a schema to features of TensorFlow Datasets: `features.json` and label names.
 
 Names are unchanged, including slashes, and stay at the top level: ``example["image/encoded"]``.
-TFDS could also nest them in dictionaries, but `as_supervised` and `tfds.show_examples` read only
-the top level. Nested features could not be named both `a` and `a/b`.
+TFDS could also nest features in dictionaries, but `as_supervised` and `tfds.show_examples` read
+only the top level. If features were nested, `a` and `a/b` could not both exist.
 
 A required feature of fixed shape becomes a scalar or a tensor of that shape. Any other feature
 becomes a sequence, which is empty if an example lacks the feature. The JSON follows TFDS's protos
 ``feature.proto`` and ``dataset_info.proto`` (proto3 JSON, where 64-bit integers are strings).
 
-Images are compared only by their headers, and only by what decides how TensorFlow decodes them.
+Images count as equal if their headers agree in everything that affects how TensorFlow decodes them.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _PALETTE = 3
 _MOST_CHUNKS = 1_000
 """Maximum number of chunks of a PNG to read."""
 _BMP_DEPTH = 24
-"""The only depth for which TensorFlow decodes the same channels whatever its arguments."""
+"""The only depth for which the decoded channels do not depend on TensorFlow's arguments."""
 
 
 def look_at_image(data: bytes) -> ImageHeader | None:
@@ -273,7 +273,7 @@ def _shaped(rule: SchemaFeature, leaf: Json, notes: list[str]) -> Json:
     if shape == ():
         return leaf
     if shape.count(None) > 1:
-        notes.append(f"`{safe(rule.name)}` is exported flat: more than one dimension varies")
+        notes.append(f"`{safe(rule.name)}` is exported as a flat list: several dimensions vary")
         return _sequence(leaf)
     if "tensor" in leaf:
         if rule.is_required or None in shape:

@@ -36,7 +36,7 @@ from tfrecreg.builtin.export.webdataset import WritingFile
 
 _KEY, _SPLIT, _REST = "__key__", "__split__", "__rest__"
 _GROUP_ROWS, _GROUP_BYTES = 10_000, 32 << 20
-"""Maximum number of rows and payload bytes of a row group, because memory holds a whole group."""
+"""Maximum number of rows and of payload bytes of a row group, which is held in memory."""
 
 
 @dataclass(frozen=True)
@@ -92,8 +92,8 @@ class ParquetExporter(RecordExporter):
         if beside := sum(each.seen for each in shards):
             records = "1 record has" if beside == 1 else f"{beside:,} records have"
             yield (
-                f"{records} features that do not fit the columns of the schema: they are in the "
-                f"column `{_REST}`"
+                f"{records} features that do not fit the columns of the schema: these features "
+                f"are in the column `{_REST}`"
             )
         yield from self._notes
 

@@ -1,6 +1,6 @@
 """The operation `export`: runs an exporter for a new folder, or sends files to a store.
 
-Each file in the store is verified after it was sent. Existing files there are never replaced. Those
+Each file in the store is verified after it was sent. Existing files there are never replaced. Files
 with the right bytes are kept, so an interrupted command resumes where it stopped.
 """
 
@@ -156,7 +156,7 @@ class ExportResult(ShortRepr):
     bytes: int
     """Size of the exported shards in bytes."""
     shards: dict[ShardMethod, int]
-    """Number of shards for each way in which shards were exported."""
+    """Number of shards that were exported in each way, such as by a hard link."""
     content: str | None
     """Content digest of the written records, verified; None for formats that keep the shards."""
     where: str | None = None
@@ -265,7 +265,7 @@ def _shown(text: str) -> str:
 def _chosen(
     dataset: ExportedDataset, where: str | None
 ) -> Iterator[dict[str, npt.NDArray[np.int64]] | None]:
-    """The records that meet a condition, by path of their shard; None without a condition."""
+    """For each path of a shard, the records that meet a condition; None without a condition."""
     if where is None:
         yield None
         return

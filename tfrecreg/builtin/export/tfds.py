@@ -165,8 +165,8 @@ class TfdsExportOptions:
     """The options of the export."""
 
     file_format: FileFormat = "tfrecord"
-    """`tfrecord`, or `array_record` for random access with `as_data_source`, which needs the extra
-    `arrayrecord`.
+    """`tfrecord`, or `array_record` for random access with `as_data_source`. The latter needs the
+    extra `arrayrecord`.
     """
     boxes: bool = False
     """Whether the four sides of boxes become one `BBoxFeature`. The records are rewritten."""

@@ -88,7 +88,7 @@ class SampleLayout:
     """The features that become separate files. Picklable."""
 
     images: tuple[tuple[str, str], ...]
-    """Image features, each with the start of its suffix, which is empty if there is only one."""
+    """Each image feature with the start of its suffix. A single feature has an empty start."""
     label: str | None
     """The feature with the label."""
 
@@ -126,7 +126,7 @@ class SampleLayout:
 
 
 def sample_features(members: Mapping[str, bytes]) -> Example:
-    """The features of a sample, read from its files, which are given by suffix."""
+    """The features of a sample, read from its files. `members` has the files by suffix."""
     document = json.loads(members[_JSON_SUFFIX])
     features = {name: feature_from_json(value) for name, value in document["features"].items()}
     for suffix, name in document["files"].items():
@@ -144,8 +144,8 @@ _MAX_KEY = 100
 _MODE = 0o644
 _IMAGE_NAME = re.compile(r"(.+)\.(?:bmp|gif|jpe?g|png|webp)", re.IGNORECASE | re.DOTALL)
 _PLAIN = re.compile(r"(?!__)(?:[\w+=@,-][\w+=@,.-]*/)*[\w+=@,-]+", re.ASCII)
-"""Keys that every reader returns unchanged. A key ends at the first dot of the file's name, and for
-WebDataset, names like `__this__` are metadata.
+"""Keys that every reader returns unchanged. A key ends at the first dot of the file's name.
+WebDataset treats names like `__this__` as metadata.
 """
 
 

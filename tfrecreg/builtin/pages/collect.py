@@ -203,7 +203,7 @@ def _statistics(report: Report, made: StatsOfCheck) -> tuple[Stats | None, str]:
 def _findings(
     report: Report, target: Target | None = None, notice: str = ""
 ) -> Iterator[PageFinding]:
-    """Yield the findings. If the target was read, their first locations have records."""
+    """Yield the findings. If the target was read, the first locations of each have records."""
     judged: list[tuple[Finding, Waiver | None]] = [(each, None) for each in report.findings]
     judged += zip(report.waived, report.waivers, strict=False)
     judged = judged[:_FINDINGS]
@@ -284,7 +284,9 @@ def _extremes(target: Target, splits: Mapping[str, Survey]) -> Iterator[Gallery]
 
 
 def _sample(survey: Survey) -> list[Pick]:
-    """Choose records of every class in turn, and of any class, up to a limit, sorted by class."""
+    """Choose records in rounds, up to a limit: each round takes one of each class and one of any
+    class. Sort them by class.
+    """
     classes = [
         picks
         for _, picks in sorted(

@@ -47,7 +47,8 @@ def report_command(
 
     TARGET is a reference (mnist, mnist@1.0.0), or a path, URL, folder or glob of TFRecord files.
     Without a TARGET, the page shows every dataset of the registry. The page is one HTML file that
-    opens anywhere and needs no network: verdict, findings, images, numbers and history.
+    opens anywhere and needs no network. It shows the verdict, findings, images, numbers and
+    history.
 
     The exit code is 0 even if there are findings, because only `check` judges them.
     """
@@ -90,7 +91,7 @@ def _default_page(targets: Sequence[str]) -> str:
             if "– tfrecreg</title>" in file.read(10_000):
                 return str(path)
         raise UsageError(
-            f"`{path}` exists, but tfrecreg did not make it: name the page with `--output`"
+            f"`{path}` exists, but tfrecreg did not make it: choose another `--output`"
         )
     return str(path)
 
@@ -109,8 +110,8 @@ def site_command(session: Session, folder: str, engine: Engine) -> int:
     """Write a static site of the registry.
 
     DIR must not exist or must be empty. The command writes an index, and a page for each build and
-    each release, which any web server can serve. It checks the builds and releases whose bytes are
-    on this machine.
+    release. Any web server can serve them. Builds and releases are checked if their bytes are on
+    this machine.
 
     The exit code is 0 even if checks have findings, and 3 if a check is incomplete.
     """

@@ -66,7 +66,7 @@ class PageFinding:
     waiver: Waiver | None
     """The waiver that accepts the finding; None if it is not accepted."""
     explanation: str
-    """The page about the finding's code; empty if the code is unknown here."""
+    """The page that explains the finding's code; empty if this version does not know the code."""
     locations: tuple[PageLocation, ...]
 
     def table(self) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
@@ -139,7 +139,7 @@ class TargetPage:
     """A sample of each split, and the extremes."""
     features: tuple[PageFeature, ...] = ()
     no_features: str = ""
-    """Why `features` is empty; an empty text if it is not, or if there are no Examples."""
+    """Why `features` is empty. No reason is given if there are no Examples."""
     more_features: int = 0
     """Number of features that are not shown."""
     more_charts: tuple[Bars | Scatter, ...] = ()
@@ -166,7 +166,7 @@ class Page:
 
 
 _SPLITS = 4
-"""Maximum number of splits that are named."""
+"""Maximum number of splits whose names are shown."""
 
 
 def figures_of(

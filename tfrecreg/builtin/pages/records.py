@@ -27,7 +27,7 @@ _SMALL = 64
 _FEATURES = 60
 """Maximum number of features that are shown per record."""
 _THUMBNAIL = 250_000
-"""Maximum number of bytes of a thumbnail. Those of very long images may need more."""
+"""Maximum number of bytes of a thumbnail. Thumbnails of very long images may need more."""
 
 
 class PagePlace(NamedTuple):
@@ -83,7 +83,7 @@ class PageRecord:
 
 
 def read_records(target: Target, places: Iterable[PagePlace]) -> dict[PagePlace, PageRecord]:
-    """The records at the given places, damaged ones with their faults. Opens a shard at a time."""
+    """The records at the given places; a damaged one has its fault. One shard is open at a time."""
     wanted: dict[str, list[int]] = {}
     decoders = target_decoders(target)
     for place in sorted(set(places)):
@@ -158,7 +158,7 @@ def _read_shard(
 
 
 def _as_it_is(shard: Shard, offset: int, length: int) -> bytes | None:
-    """The payload of a damaged record; None unless the file is plain and the payload an Example."""
+    """The payload of a damaged record; None if the file is compressed or it is no Example."""
     if not 0 < length <= HOLD_LIMIT:
         return None
     try:

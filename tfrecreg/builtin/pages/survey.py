@@ -1,7 +1,7 @@
 """Surveys the records for a page, while the check reads them.
 
-A hash of its checksum decides whether a record is picked. So a version always has the same sample,
-whatever the shards and the number of workers.
+A hash of a record's checksum decides whether the record is picked. So a version always has the same
+sample, whatever the shards and the number of workers.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _COUNTED = 20_000
 _EXTREMES = 6
 """Number of records kept per extreme."""
 _BINS = 20
-"""Number of bins for the areas of boxes, relative to the image, with three per power of ten."""
+"""Number of bins for the areas of boxes relative to the image. A power of ten has three bins."""
 _ANY = np.uint64(2**64 - 1)
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 """2^64 divided by the golden ratio. Multiplying by it spreads hashes (Knuth, TAOCP 3, 6.4)."""
@@ -84,7 +84,7 @@ class Survey:
     areas: list[int] = field(default_factory=lambda: [0] * _BINS)
     """Number of boxes per bin of the logarithm of their share of the image."""
     samples: dict[int | None, list[Pick]] = field(default_factory=dict)
-    """The kept records of each class; those under None may have any class."""
+    """The kept records of each class. Under None are records of any class."""
     extremes: dict[str, list[Pick]] = field(default_factory=dict)
 
     def merge(self, other: Survey) -> Survey:

@@ -326,7 +326,9 @@ class _Tables:
         columns: Mapping[str, str],
         write: Callable[[str], str],
     ) -> None:
-        """Add a table. `write` writes its rows to a file, or returns why there are none."""
+        """Add a table. `write` writes the rows of the table to a file. If there are none, it
+        returns the reason.
+        """
         path = f"{self._folder}/{prefix}{name}.parquet"
         why = write(path)
         if why:

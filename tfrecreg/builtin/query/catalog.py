@@ -111,7 +111,7 @@ def state_of(shard: Shard) -> FileStamp | None:
 class CatalogCache:
     """Keeps the catalogs of a target in its registry, or else in the user's cache.
 
-    If both are read-only, or `keeps` is false, a temporary folder has them until :meth:`close`.
+    If both are read-only, or `keeps` is false, they are in a temporary folder until :meth:`close`.
     """
 
     def __init__(self, target: Target, *, keeps: bool = True) -> None:
@@ -153,7 +153,7 @@ class CatalogCache:
                 return
 
     def recall(self, digest: str, index: str) -> KeptCatalog | None:
-        """The catalog for the digests of a shard and its index; None if missing or damaged."""
+        """The catalog of a shard and an index with these digests; None if missing or damaged."""
         for place in self._places if digest else ():
             records, objects = (f"{place.root}/{path}" for path in catalog_paths(digest, index))
             if not os.path.isfile(records):  # noqa: PTH113 - a path is text

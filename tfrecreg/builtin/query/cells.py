@@ -81,7 +81,9 @@ class FeatureCells:
         return CELL_BYTES * (1 + len(values or ())) + (size if values is not None else 0)
 
     def to_arrow(self, pa: Any, rows: int) -> tuple[CellColumns, dict[str, Any]]:
-        """The columns: ``v`` has the values, ``n`` their number, ``s`` their size in bytes."""
+        """The columns: ``v`` is for the values, ``n`` for their number, ``s`` for their size in
+        bytes.
+        """
         self._gather()
         at, counts = np.concatenate(self._rows), np.concatenate(self._counts)
         kept = np.concatenate(self._kept)

@@ -1,8 +1,8 @@
 """The names of the columns of the table `records`, and the SQL expressions for them in each file.
 
-Each feature has a column of single values or of lists. ``NAME.count`` is the number of values.
-``NAME.size`` is their size in bytes, if some are too large to be stored. A feature with two kinds
-has a column for each kind. Columns about the image, the class and the boxes have short names,
+Each feature has a column of single values or of lists. ``NAME.count`` is the number of values. If
+some values are too large to be stored, ``NAME.size`` is their size in bytes. A feature with two
+kinds has a column for each kind. Columns about the image, the class and the boxes have short names,
 unless a feature has that name. DuckDB ignores case, so the second of two names that differ only in
 case gets ``_1``.
 """
@@ -46,8 +46,9 @@ class CatalogColumn(NamedTuple):
     name: str
     sql_type: str
     source: str
-    """``v``, ``n`` or ``s`` if it comes from a feature; ``image`` or ``boxes`` if the files store
-    it under `own_name`; or ``label``.
+    """Where the values come from. ``v``, ``n`` and ``s`` stand for a feature. ``image`` and
+    ``boxes`` stand for the column `own_name` of the files. ``label`` stands for
+    :attr:`RecordColumns.label`.
     """
     form: CellColumns | None = None
     own_name: str = ""
@@ -85,7 +86,7 @@ class RecordColumns:
     ) -> None:
         forms = _forms(entries)
         self.left_out = len({each.feature for each in forms}) - COLUMN_FEATURES
-        """Number of features without a column; negative if fewer than the maximum exist."""
+        """How many features are over the maximum, so they have no column; negative if below it."""
         kept = list(dict.fromkeys(each.feature for each in forms))[:COLUMN_FEATURES]
         forms = sorted(each for each in forms if each.feature in set(kept))
         self._taken = {name for name, _ in FIXED}

@@ -64,9 +64,9 @@ def command(
 
     TARGET is a reference (mnist, mnist@1.0.0, mnist@latest), or a path, URL, folder or glob of
     TFRecord files, which need no registry. SQL is one DuckDB SELECT. Its tables are records,
-    objects, splits, findings and ledger; previous has the records of the release before TARGET.
-    With several targets, the tables a, b and so on have the records of each. Without SQL, the
-    tables are shown with their columns and questions to try.
+    objects, splits, findings and ledger. The table previous has the records of the release before
+    TARGET. If you give several targets, table a has the records of the first, b the records of the
+    second, and so on. Without SQL, the tables are shown with their columns and questions to try.
 
     The first question makes a catalog of the records, which later questions read from the cache.
     """
@@ -94,8 +94,8 @@ def command(
 
 
 def split_arguments(arguments: tuple[str, ...]) -> tuple[tuple[str, ...], str | None]:
-    """The targets, and the SQL. The last argument is SQL if it is empty. It is also SQL if no file
-    has that name and it begins with a word and more text, perhaps after comments.
+    """The targets, and the SQL. The last argument is SQL if it is empty. It is also SQL if it
+    begins with a word that more text follows, perhaps after comments, and no file has that name.
     """
     *named, last = arguments
     if named and not last.strip():

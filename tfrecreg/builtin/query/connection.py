@@ -145,7 +145,7 @@ class Connection:
             raise sql_error(error) from None
 
     def _waited(self, work: Callable[[], Any]) -> Any:
-        """The result of work in DuckDB, which is interrupted once nobody waits for the result."""
+        """The result of work in DuckDB. The work is interrupted once nobody waits for it."""
         waiting = self._worker.submit(work)
         try:
             while not wait([waiting], _WAIT_SECONDS).done:
@@ -217,7 +217,7 @@ class Connection:
             raise UsageError(f"`{_shown(text)}` is {kind}, expected BOOLEAN")
 
     def _changing(self, text: str, noun: str = "macro") -> str:
-        """The first name in an expression whose value may change over time; empty without one.
+        """In an expression, the first name whose value may change over time; empty if none may.
 
         A function counts as constant if DuckDB declares any of its overloads constant: the others
         depend only on the time zone, which is always UTC. A macro is constant if its definition is.
@@ -275,11 +275,11 @@ def _shown(sql: str) -> str:
 
 def _without(paths: Iterable[str]) -> FailureError:
     remove_files(paths)
-    return FailureError("the catalog in the cache is damaged, and was removed: ask again")
+    return FailureError("the catalog in the cache was damaged and is now removed: ask again")
 
 
 def _distinct(schema: Any) -> Any:
-    """The columns of an answer, with unique names: the second `a` is `a_1`."""
+    """The columns of an answer, with unique names: the second `a` becomes `a_1`."""
     names: list[str] = []
     for name in schema.names:
         number, free = 0, name

@@ -1,7 +1,8 @@
 """Metadata and column names of catalog files, and quoting for SQL.
 
-If a record has more than :data:`SHORT_VALUES` values or :data:`SHORT_BYTES` bytes of a feature
-(:data:`CLASS_BYTES` for :data:`CLASS_NAMES`), a catalog stores only their number and size.
+A catalog stores only the number and the size of values if a feature has more than
+:data:`SHORT_VALUES` values in a record, or more than :data:`SHORT_BYTES` bytes (:data:`CLASS_BYTES`
+for :data:`CLASS_NAMES`).
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ OBJECT_NUMBERS = ("label_number", *(column for column, _ in MORE))
 OBJECT_SIDES = tuple(side for side, _ in SIDES)
 """Sides of boxes, as fractions of the image's sides."""
 COLUMN_FEATURES = 1000
-"""Maximum number of features that get columns, per shard and per target: the first ones."""
+"""Maximum number of features with columns, per shard and per target. Later features get none."""
 IMAGE_COLUMNS = ("format", "height", "width", "channels")
 BOX_COLUMNS = ("boxes", "boxes_area", "smallest_box")
 METADATA = b"tfrecreg"
@@ -88,7 +89,7 @@ class CellColumns(msgspec.Struct, frozen=True, order=True):
     """Whether values are left out for at least one record."""
 
     def joined(self, other: CellColumns) -> CellColumns:
-        """The contents for the records of both entries."""
+        """The combined contents for the records of both catalogs."""
         return CellColumns(
             self.feature,
             self.kind,
@@ -107,11 +108,11 @@ class CatalogEntry(msgspec.Struct, frozen=True):
     index: str
     """Hex blake3 of the index with the keys; empty if the shard has no index."""
     faults: int
-    """Number of damaged places. The records there are left out."""
+    """Number of damaged places. The catalog leaves out the records there."""
     left_out: tuple[str, ...]
     """Features without columns, at most :data:`COLUMN_FEATURES` of them."""
     features: tuple[CellColumns, ...]
-    """The columns of the Nth entry, from 0, are ``vN``, ``nN`` and ``sN``."""
+    """Entry N, counted from 0, has the columns ``vN``, ``nN`` and ``sN``."""
     has_images: bool
     """Whether the records have :data:`IMAGE_COLUMNS`."""
     has_boxes: bool

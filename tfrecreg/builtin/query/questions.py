@@ -41,7 +41,7 @@ from tfrecreg.core.values.text import safe
 from tfrecreg.core.values.typed_values import KeyPath, read_table
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,100}")
-"""A bare TOML key, because fingerprints contain the name and waivers match them with globs."""
+"""A bare TOML key. Fingerprints contain the name, and the globs of waivers match it."""
 
 
 def _number(value: object) -> int | float:
@@ -66,7 +66,7 @@ class Expectation:
     at_most: Annotated[Any, _number] = None
     severity: Severity = Severity.ERROR
     message: str = ""
-    """The expectation in words, with which messages begin."""
+    """The expectation in words. Messages begin with it."""
 
     def __post_init__(self) -> None:
         bounds = (self.at_least, self.at_most)

@@ -120,7 +120,7 @@ class BoxRows:
 
 
 def _values(example: Example, name: str, kind: Kind | None) -> tuple[Any, ...]:
-    """The values of a feature if it has this kind (None: any numeric kind), otherwise empty."""
+    """The values of a feature if it has this kind, otherwise empty. None means any numeric kind."""
     feature = example.get(name)
     if feature is None or not feature.count:
         return ()
@@ -138,12 +138,12 @@ def _totals(count: int, sides: dict[str, tuple[Any, ...]]) -> BoxTotals:
 
 CHUNK_ROWS = 1 << 18
 _CHUNK_BYTES = 64 << 20
-"""Maximum number of bytes of uncompressed rows, with their values, in memory."""
+"""Maximum memory for uncompressed rows and their values, in bytes."""
 _ROW_BYTES = 100
 
 
 class CatalogRows:
-    """Collects the rows of one shard in memory, and compresses them as Parquet at a limit."""
+    """Collects the rows of one shard, and compresses them as Parquet if they need much memory."""
 
     def __init__(self) -> None:
         self.rows = 0
@@ -193,7 +193,7 @@ class CatalogRows:
         keys: Sequence[str | None],
         kinds: npt.NDArray[np.object_],
     ) -> int:
-        """Add consecutive records. Returns the number of the first one's row."""
+        """Add consecutive records. Returns the row number of the first record."""
         row, count = self.rows, len(lengths)
         self._records.append(np.arange(first, first + count))
         self._offsets.append(np.array(offsets, np.int64))
@@ -221,7 +221,7 @@ class CatalogRows:
             self._held += cells.add(row, feature)
 
     def add_image(self, row: int, header: ImageHeader) -> None:
-        """Add what the header of a record's image says."""
+        """Add the :data:`IMAGE_COLUMNS` that the header of a record's image states."""
         self._images[row] = header
         self._held += _ROW_BYTES
 
@@ -313,7 +313,7 @@ def _table_of(data: bytes) -> Any:
 
 
 def _parquet(tables: Iterable[Any], schema: Any) -> bytes:
-    """A Parquet file of tables that may lack some of the columns."""
+    """Join tables into one Parquet file. A table may lack some of the columns of `schema`."""
     pa, pq = arrow_module(), parquet()
     out = pa.BufferOutputStream()
     waiting = iter(tables)
@@ -340,7 +340,9 @@ def _parquet(tables: Iterable[Any], schema: Any) -> bytes:
 
 
 def _column(pa: Any, table: Any, field: Any) -> Any:
-    """A column with the type of `field`. The table may lack it, or have single values in it."""
+    """The column `field` of a table, converted to the type of `field`. If the table lacks it, the
+    values are null, or 1 for the number of single values. Single values become lists if needed.
+    """
     kind, number = field.name[:1], field.name[1:]
     if field.name in table.column_names:
         column = table.column(field.name)
@@ -370,8 +372,8 @@ class CatalogPart(NamedTuple):
 
 
 class CatalogVisitor(Visitor):
-    """Makes the catalog of a shard. The index gives a record its key only if the digest at the same
-    number is that of the record.
+    """Makes the catalog of a shard. A record gets the key that the index has at its number, but
+    only if the digest there is the digest of the record.
     """
 
     def __init__(self, shard: Shard) -> None:

@@ -44,7 +44,7 @@ class _Arm:
 
     entry: CatalogEntry
     shards: dict[str, str] = field(default_factory=dict)
-    """The name of the shard for the path of each file."""
+    """Maps the path of each file to the name of its shard."""
 
 
 class TargetTables:
@@ -134,7 +134,7 @@ class TargetTables:
         return f"SELECT {head}, {', '.join(empty)} WHERE false"
 
     def _arms(self, kind: Literal["records", "objects"]) -> list[tuple[str, _Arm]]:
-        """Groups of files with equal split and columns. A file of two shards is in two groups."""
+        """Groups of files with equal split and columns. A file that two shards share is in two."""
         arms: dict[tuple[object, ...], list[_Arm]] = {}
         for shard, kept, _ in self._catalogs:
             entry, path = kept.entry, kept.records
@@ -201,7 +201,7 @@ LEDGER_COLUMNS = {
 def write_findings(
     target: Target, catalogs: Sequence[ShardCatalog], report: str | None, path: str
 ) -> str:
-    """Write the findings of the last check, a row per location, if it read exactly these bytes."""
+    """Write the findings of the last check, a row per location, if that check read these bytes."""
     try:
         found = _report(target, report)
         why = "there is no report of a check" if found is None else ""
@@ -252,7 +252,7 @@ def write_ledger(target: Target, path: str) -> str:
 
 
 def ledger_lines(target: Target) -> list[bytes] | None:
-    """The lines of the ledger that the manifest names; None without one."""
+    """The lines of the ledger that the manifest lists; None if it lists no ledger."""
     files = target.manifest.files if target.manifest is not None else ()
     entry = next((each for each in files if each.path == LEDGER_NAME), None)
     if entry is None or target.storage is None:

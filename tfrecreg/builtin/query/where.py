@@ -31,7 +31,7 @@ def choosing_records(
     SQL condition.
 
     A condition that is NULL for a record does not hold. The numbers take 8 bytes per selected
-    record. Read the records inside the block: at its end, it raises if their shards have changed.
+    record. Read the records inside the block: its end raises an error if their shards have changed.
     """
     _expect_distinct(target.shards)
     with ask_targets([target], engine=engine, progress=progress) as questions:
@@ -138,4 +138,4 @@ def _expect_distinct(shards: Sequence[Shard]) -> None:
 def _expect_unchanged(catalogs: Iterable[ShardCatalog]) -> None:
     for shard, _, state in catalogs:
         if state is not None and state_of(shard) != state:
-            raise StorageError(f"`{shard.name}` was changed since the condition was evaluated")
+            raise StorageError(f"`{shard.name}` has changed since the condition was evaluated")

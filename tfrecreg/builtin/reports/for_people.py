@@ -45,7 +45,7 @@ _CROSS_REFERENCE = re.compile(r"\b(?:[0-9a-f]{7,40}|GH-\d+)\b", re.IGNORECASE)
 
 
 class MarkdownFormat(ReportFormat):
-    """One document with a section per report. Paths are those of the text report."""
+    """One document with a section per report. It has the same paths as the text report."""
 
     def render(self, reports: Sequence[Report], context: ReportContext) -> str:
         del context

@@ -176,7 +176,7 @@ class JunitFormat(ReportFormat):
     """All reports as one XML document in pure ASCII.
 
     Characters that XML forbids (control characters, surrogates, two noncharacters) are escaped as
-    in all outputs. Paths are those of the text report.
+    in all outputs. Paths are the same as in the text report.
     """
 
     def render(self, reports: Sequence[Report], context: ReportContext) -> str:

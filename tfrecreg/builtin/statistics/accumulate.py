@@ -38,11 +38,11 @@ class Values(NamedTuple):
 
     kind: Kind
     per_example: _Ints
-    """Number of values in each example in which the feature has a kind."""
+    """Number of values per example, for the examples in which the feature has a kind."""
     numbers: NDArray[Any]
     """The values if they are INT64 or FLOAT; for BYTES, their sizes in bytes."""
     keys: Sequence[bytes] = ()
-    """What :func:`value_key` returns for BYTES values; empty for images."""
+    """The :func:`value_key` of each BYTES value; empty for images and other kinds."""
 
 
 class ExampleColumns(NamedTuple):
@@ -52,7 +52,7 @@ class ExampleColumns(NamedTuple):
     columns: Mapping[str, Values]
     """Values by feature. The kind is UNSET if the feature has no kind in any example."""
     lengths: Sequence[tuple[Mapping[str, int], int]] = ()
-    """Numbers of values by feature, and how many examples have them; only for derived features."""
+    """For derived features: how many values the features have, and in how many examples."""
 
 
 class Accumulator:
@@ -96,7 +96,7 @@ class Accumulator:
                 parts.add(derived, lengths, times)
 
     def merge(self, other: Accumulator) -> None:
-        """Add another accumulator with the same options, which must not be used afterwards."""
+        """Add another accumulator with the same options. Do not use the other one afterwards."""
         self._examples += other._examples
         for name, feature in other._features.items():
             if name in self._features:
@@ -156,7 +156,7 @@ class _Feature:
         self.kind = Kind.UNSET
         self.present = self.values = 0
         self.fewest, self.most = math.inf, 0
-        """Fewest and most values per example that has the feature."""
+        """Smallest and largest number of values per example that has the feature."""
         self.size = 0
         """Total size of the values in bytes, or in characters if they are categorical numbers."""
         self.smallest, self.largest = math.inf, 0
@@ -263,14 +263,15 @@ class _Feature:
 
 
 class _Parts:
-    """Whether the parts of a derived feature match, in examples that have any of them."""
+    """Compares the parts of a derived feature in the examples that have at least one part."""
 
     def __init__(self) -> None:
         self.missing: Counter[str] = Counter()
         """For each part, the number of examples without it."""
         self.least: dict[str, int] = {}
         self.most: dict[str, int] = {}
-        """Lowest and highest number of values of each part, minus that of the value feature."""
+        """For each part, its number of values minus that of the value feature: lowest and highest.
+        """
 
     def add(self, derived: DerivedFeature, lengths: Mapping[str, int], times: int) -> None:
         names = (derived.value, *derived.parts)
@@ -322,7 +323,7 @@ def _fill_equal_weight(
 
 
 def _categories(numbers: NDArray[Any]) -> tuple[dict[CountedValue, int], int]:
-    """How often each number occurs, and the total size of all numbers as text.
+    """How often each number occurs, and the total length of all numbers, written as text.
 
     FLOAT numbers are counted as text, as in TFDV: `1.0` as `1`.
     """

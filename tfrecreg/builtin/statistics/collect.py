@@ -302,7 +302,7 @@ def make_visitor(options: StatisticsOptions, shard: Shard) -> Visitor:
 
 
 class _Follower(Visitor):
-    """Returns the part of another visitor, which sees the same scan before this one."""
+    """Returns the part of a visitor that the same scan calls before this one."""
 
     def __init__(self, leader: StatisticsVisitor) -> None:
         self._leader = leader

@@ -2,12 +2,14 @@
 
 The measures follow `tensorflow_data_validation/anomalies/metrics.cc`:
 
-* L-infinity: the largest difference between the two shares of a value
-* normalized absolute difference: the same for counts, divided by the sum of all counts
+* L-infinity: the largest difference between the shares that a value has on the two sides
+* normalized absolute difference: the largest difference between the counts that a value has on the
+  two sides, divided by the sum of all counts
 * Jensen-Shannon divergence, with logarithms of base 2: ``(D(P|M) + D(Q|M)) / 2`` for the mean M of
   two distributions P and Q. Buckets are divided at the bounds of both histograms, as if the numbers
   in a bucket were spread evenly. Buckets without width are compared separately. Infinite numbers
-  and NaN never match those of the other side, and NaN counts only if both have equal bounds.
+  and NaN never match the other side. NaN counts only if the buckets of both sides have equal
+  bounds.
 """
 
 from __future__ import annotations
@@ -159,7 +161,9 @@ def _distance(comparator: Comparator, one: Any, other: Any) -> float | None:
 
 
 def _counts(entry: Any) -> dict[str, float]:
-    """How often each value occurs. Of values that are not UTF-8, only the most frequent counts."""
+    """How often each value occurs. Values that are not UTF-8 share a label, so only the most
+    frequent of these is counted.
+    """
     buckets = entry.string_stats.rank_histogram.buckets
     return {each.label: each.sample_count for each in reversed(buckets)}
 

@@ -81,7 +81,7 @@ class Stats:
         return f"<Stats {safe(self.target)}: {', '.join(map(self._heading, self.splits))}>"
 
     def __str__(self) -> str:
-        """Per split, the excluded records, the estimated features, and a table of all features."""
+        """For each split: which records are excluded, which features are estimated, and a table."""
         return "\n\n".join("\n".join(self._lines(split)) for split in self.splits)
 
     def _lines(self, split: SplitStats) -> Iterator[str]:
@@ -271,7 +271,7 @@ def stats(
     schema: str | None = None,
     **context: Unpack[Context],
 ) -> Stats:
-    """The statistics of a build, a release or files. Those of a registry are cached."""
+    """The statistics of a build, a release or files. For builds and releases, they are cached."""
     registry, engine, progress = Travelling(**context)
     target = find_target(argument, registry=registry, schema=schema)
     for note in target.notes if target.kind == "files" else ():

@@ -1,11 +1,11 @@
 """Estimates quantiles and frequencies of many values in bounded memory.
 
 Quantiles are deterministic and mergeable. Up to 4,096 distinct numbers are counted, so quantiles
-are exact. If there are more, levels store them: a number of level i stands for 2^i numbers. A full
-level is sorted, and every second number moves up a level, alternately from the first or the second
-on. Moving up from level i changes a rank by at most 2^i, and happens at most N / (4095 · 2^i) times
-for N numbers. So the rank of a quantile is off by at most (1 + log2(N / 4096)) / 4095 of all
-numbers: 0.3 % for a million, 0.5 % for a billion.
+are exact. If there are more, levels store them: a number of level i stands for 2^i numbers. When a
+level is full, it is sorted, and every second number moves up a level: numbers 1, 3, 5 … one time,
+numbers 2, 4, 6 … the next time. Moving up from level i changes a rank by at most 2^i, and happens
+at most N / (4095 · 2^i) times for N numbers. So the rank of a quantile is off by at most (1 +
+log2(N / 4096)) / 4095 of all numbers: 0.3 % for a million, 0.5 % for a billion.
 
 The module also finds the most frequent values of features, and counts distinct values.
 
@@ -96,7 +96,7 @@ class Quantiles:
             self._push(level, values[(counts >> level) & 1 == 1])
 
     def _use_levels(self) -> None:
-        """Switch from counts to levels, without losing anything yet."""
+        """Switch from counts to levels. The switch itself loses nothing."""
         if not self._levels:
             values, counts = self._values, self._counts
             self._values, self._counts = values[:0], counts[:0]
@@ -163,7 +163,7 @@ class Frequent(NamedTuple):
     """The frequent values of a feature."""
 
     top: list[tuple[int, CountedValue]]
-    """The most frequent values with their counts, sorted by count, then value, descending."""
+    """The most frequent values with their counts, in descending order of count, then of value."""
     unique: int
     """Number of distinct values."""
 
@@ -204,7 +204,7 @@ class ValueCounts:
             self._sketch(max(self._bytes, key=lambda name: (self._bytes[name], name)))
 
     def merge(self, other: ValueCounts) -> None:
-        """Add the counts of another object, which must not be used afterwards."""
+        """Add the counts of another object. Do not use that object afterwards."""
         for feature, sketch in other._sketches.items():
             if feature not in self._sketches:
                 self._sketch(feature)
@@ -234,7 +234,7 @@ class _Sketch:
 
     def __init__(self) -> None:
         self.counts: dict[CountedValue, int] = {}
-        """The most frequent values. All counts are too low by at most the same amount."""
+        """The most frequent values. All counts may be too low, by at most the same amount."""
         self._hashes: NDArray[np.uint64] = np.zeros(0, np.uint64)
 
     def add(self, counts: Mapping[CountedValue, int]) -> None:
@@ -256,7 +256,7 @@ class _Sketch:
         self._keep(other._hashes)
 
     def unique(self) -> int:
-        """Number of distinct values: exact below 16,384, else an estimate."""
+        """Number of distinct values. It is exact below 16,384, and an estimate above."""
         if len(self._hashes) < _HASHES:
             return len(self._hashes)
         return round((_HASHES - 1) * 2.0**64 / float(self._hashes[-1]))
@@ -265,7 +265,7 @@ class _Sketch:
         self.counts[value] = self.counts.get(value, 0) + count
 
     def _reduce(self) -> None:
-        """Drop the smallest counts, and subtract the largest of them from all others."""
+        """Drop the smallest counts, and subtract the largest dropped count from the others."""
         if len(self.counts) > _COUNTERS:
             least = heapq.nlargest(_COUNTERS + 1, self.counts.values())[-1]
             self.counts = {
@@ -277,10 +277,10 @@ class _Sketch:
 
 
 def value_key(value: bytes) -> bytes:
-    """The form in which a value is counted: the value itself, unless it is long and not text.
+    """The key under which a value is counted: the value itself, unless it is long and not UTF-8.
 
     A long value that is not UTF-8 is never shown, so its start and its digest suffice. The start
-    sorts it among equally frequent values. UTF-8 never contains 0xFF.
+    determines its place among equally frequent values. UTF-8 never contains 0xFF.
     """
     if len(value) <= _LONG:
         return value

@@ -27,7 +27,7 @@ def parse_proto(data: bytes) -> DatasetFeatureStatisticsList:
 
 
 def render_proto(proto: DatasetFeatureStatisticsList) -> str:
-    """The text that `tfdv.load_stats_text` reads, the same with every release of protobuf."""
+    """The text that `tfdv.load_stats_text` reads. Every release of protobuf gives the same text."""
     text_format = importlib.import_module("google.protobuf.text_format")
     return str(text_format.MessageToString(proto, as_utf8=True))
 
@@ -45,25 +45,25 @@ def named(
 
 
 def messages() -> Any:
-    """The module of TensorFlow Metadata with the messages of statistics."""
+    """The module of TensorFlow Metadata that defines the messages of statistics."""
     return importlib.import_module("tensorflow_metadata.proto.v0.statistics_pb2")
 
 
 Type = Literal["int64", "float", "bytes", "picture", "struct"]
 
 _TYPES: tuple[Type, ...] = ("int64", "float", "bytes", "picture", "struct")
-"""Types, indexed by TFDV's enum: STRING means any bytes, BYTES those with an image domain."""
+"""Types, indexed by TFDV's enum: BYTES means bytes with an image domain, STRING any other bytes."""
 
 
 NOT_UTF8 = "__BYTES_VALUE__"
 """The text that stands for values that are not UTF-8."""
 _BARS = 10
-"""Number of frequent values in a histogram, the same as the number of buckets for numbers."""
+"""Number of frequent values in a histogram. A histogram of numbers has as many buckets."""
 
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """Statistics of numbers. They ignore NaN, which only `nan` counts."""
+    """Statistics of numbers. Only `nan` counts NaN; the other fields ignore it."""
 
     mean: float
     std: float
@@ -73,7 +73,7 @@ class Numbers:
     zeros: int
     nan: int
     quantiles: tuple[float, ...] = ()
-    """Bounds, from `min` to `max`, of ten parts that each have a tenth of the numbers."""
+    """Bounds that split the numbers into ten parts of equal count, from `min` to `max`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +118,8 @@ class FeatureSummary:
     detail: Numbers | Texts | Image | None
     """The statistics of the values; None if there are no values."""
     histogram: tuple[float, ...]
-    """Number of values per bucket of equal width, or per value for the ten most frequent values.
-    May be empty.
+    """Number of values in each bucket of equal width, or how often each of the ten most frequent
+    values occurs. May be empty.
     """
 
 
@@ -293,9 +293,9 @@ def _percent(part: float, whole: float) -> str:
 
 
 def sparkline(counts: Sequence[float]) -> str:
-    """The first ten counts, as block characters with heights relative to the largest.
+    """The first ten counts as block characters, whose heights are relative to the largest count.
 
-    A count of zero is a space. Any other count is at least the lowest block.
+    A count of zero is a space. Every other count has at least the lowest block.
     """
     shown = counts[:_ROWS_BARS]
     most = max(shown, default=0)

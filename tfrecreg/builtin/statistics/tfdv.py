@@ -98,7 +98,7 @@ class Anomaly:
     feature: str
     """Name of the feature; empty if the anomaly concerns the whole dataset."""
     number: int
-    """The value of its type in `AnomalyInfo.Type`."""
+    """The number of its type in the enum `AnomalyInfo.Type`."""
     warning: bool
     """Whether TFDV rates it as a warning, not an error."""
     text: str

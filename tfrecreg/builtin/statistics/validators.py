@@ -116,15 +116,15 @@ class DriftOptions:
     """The options of the validator."""
 
     threshold: Annotated[float, Meta(ge=0, le=1)] = 0.1
-    """The largest allowed distance of labels and sizes that have no comparator, 0 to 1."""
+    """The largest allowed distance, from 0 to 1, for labels and sizes without a comparator."""
     min_examples: Annotated[int, Meta(ge=0)] = 100
-    """Smaller splits are compared only if the schema has a comparator."""
+    """Splits with fewer examples are compared only with the comparators of the schema."""
     split: str = "train"
     """The split with which the other splits of the same version are compared."""
 
 
 class DriftValidator(StatisticsScan):
-    """Compares distributions with the schema's comparators or, without any, labels and sizes."""
+    """Compares the features for which the schema has comparators, or else labels and sizes."""
 
     name = "drift"
     Options = DriftOptions
@@ -213,8 +213,8 @@ class DriftValidator(StatisticsScan):
             yield Measure(
                 f"drift.{kind}.{split}",
                 None,
-                f"`{safe(split)}` was not compared with {safe(name)}: no comparator, or "
-                f"fewer than {options.min_examples} examples",
+                f"`{safe(split)}` was not compared with {safe(name)}: without comparators, this "
+                f"needs labels or sizes, and {options.min_examples} examples on both sides",
             )
             return
         found, one_sided = distances(proto, other, wanted)
@@ -228,7 +228,7 @@ class DriftValidator(StatisticsScan):
             text = f"`{safe(feature)}` is missing here or in {safe(name)}, so it was not compared"
             yield _about(target, split, DRF003, feature, f"{where}{text}")
         largest = max(found, key=lambda each: each.value, default=None)
-        told = _text(largest, name) if largest is not None else f"no feature compared with {name}"
+        told = _text(largest, name) if largest is not None else f"nothing was compared with {name}"
         value = largest.value if largest is not None else None
         yield Measure(f"drift.{kind}.{split}", value, f"{where}{told}")
 

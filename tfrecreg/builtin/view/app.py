@@ -244,7 +244,7 @@ class Viewer:
 
 
 def _less(choice: ViewChoice, own: Iterable[str]) -> Iterator[tuple[str, ViewChoice]]:
-    """For each column with a facet, the choice without the conditions that this facet set."""
+    """Yield each column whose facet set a condition, and the choice without that condition."""
     if choice.splits:
         yield "split", replace(choice, splits=())
     for each in own:

@@ -135,8 +135,8 @@ class Catalog:
             with closing(CatalogCache(self._target)) as cache:
                 if large and not all(cache.known_digest(*each) for each in states):
                     raise UsageError(
-                        f"the catalog of more than {si_bytes(REMOTE_BYTES)} behind a URL is not "
-                        f"made automatically: `tfrecreg query {self._target.name}` makes it"
+                        f"the shards behind a URL exceed {si_bytes(REMOTE_BYTES)}, so no catalog "
+                        f"is made automatically: `tfrecreg query {self._target.name}` makes it"
                     )
             ask = import_module("tfrecreg.builtin.query.ask")
             questions: Questions = ask.ask_targets(

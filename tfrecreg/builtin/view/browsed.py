@@ -301,7 +301,7 @@ def _word(target: Target, registry: Registry | None) -> str:
 
 
 def pillow_notes() -> list[str]:
-    """A line about what is not shown if Pillow is missing."""
+    """If Pillow is missing, one line that says what is not shown."""
     try:
         require_pillow("decoding images")
     except TfrecregError as error:

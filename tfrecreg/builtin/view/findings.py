@@ -101,10 +101,10 @@ class Findings:
         return sorted(found)
 
     def note(self, codes: Iterable[str]) -> str:
-        """How many places the findings with these codes name; empty if they name all."""
+        """How many places the findings with these codes list, in words; empty if they list all."""
         found = [each for each in self.findings(codes) if each.locations]
         named, every = sum(len(each.locations) for each in found), sum(each.count for each in found)
-        return f"findings name {named:,} of {every:,} places" if named < every else ""
+        return f"the findings list {named:,} of {every:,} places" if named < every else ""
 
     def findings(self, codes: Iterable[str]) -> list[Finding]:
         wanted = set(codes)

@@ -1,7 +1,7 @@
 """Sends images, sounds and videos to the browser, never in a format that can contain scripts.
 
-Images show the stored pixels, as decoders return them, without applying EXIF orientation. In the
-browser, `image-orientation: none` prevents that.
+Images show the stored pixels, as decoders return them, so EXIF orientation is not applied. In the
+browser, `image-orientation: none` switches it off.
 """
 
 from __future__ import annotations

@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 TEXT = 300
 """Maximum number of characters of the text of a record."""
 _CLASSES = 6
-"""Maximum number of classes that a label names."""
+"""Maximum number of classes in a label. The label counts the others."""
 _CELL = 80
-"""A text with more characters is shown alone, without other values of the record."""
+"""If a text has more characters, the other values of the record are not shown."""
 
 
 def drawn(

@@ -140,7 +140,9 @@ class ViewedShards:
     def payloads(
         self, numbers: Sequence[int] | npt.NDArray[np.int64]
     ) -> list[bytes | TfrecregError]:
-        """The payloads of records, in the given order, or the error if one cannot be read."""
+        """The payload of each record, in the given order. An unreadable record has an error
+        instead.
+        """
         wanted = np.asarray(numbers, np.int64)
         found: list[bytes | TfrecregError] = [b""] * len(wanted)
         shards = np.searchsorted(self.starts[1:], wanted, side="right")
