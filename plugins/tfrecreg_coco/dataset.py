@@ -560,7 +560,7 @@ class CocoDataset:
 
     def _path(self, folder: str, name: str, moved: list[str]) -> str:
         """The path of the file that annotations call `name`. If `name` leads out of the raw folder,
-        it is the longest end of `name` that exists inside the raw folder.
+        the path is the longest trailing part of `name` that exists inside the raw folder.
         """
         plain = name.replace("\\", "/")
         path = self._locate(folder, plain) or _below(folder, plain)

@@ -77,11 +77,12 @@ class LabelRow(NamedTuple):
 
 
 def list_flat_folder(raw: Storage, options: ImageFolderOptions) -> Listing:
-    """The items of a folder without class folders. A label file names the images with their classes
-    or lists the classes in the order of the images, or the images' own names contain the classes.
+    """The items of a folder without class folders. A label file names the class of each image, or
+    lists the classes in the order of the images. Without a label file, the names of the images
+    contain the classes.
 
-    Files without a label are left out as stray. Images for which `class_pattern` finds no class are
-    skipped.
+    Files without a label are left out and counted as stray. Images for which `class_pattern` finds
+    no class are skipped.
     """
     path = options.label_file or ""
     if PurePath(path).is_relative_to(raw.root):

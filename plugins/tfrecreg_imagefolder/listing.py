@@ -57,8 +57,8 @@ class ImageFolderOptions:
     """The number of the first class."""
     label_file: str | None = None
     """A file that labels the images: CSV with file and label, lines of file and label, or one label
-    per line in the order of the files' names, like ImageNet's synsets. The path is absolute, or
-    relative to the raw folder and may lead out of it."""
+    per line in the order of the files' names, like ImageNet's synsets. The path is absolute or
+    relative to the raw folder, and may lead out of it."""
     class_pattern: str | None = None
     """A regular expression for the names of files. The text of its first group is the class: for
     example, `^(n[0-9]+)_` finds the class `n01440764` in `n01440764_tench.jpg`."""

@@ -105,7 +105,9 @@ class ShardItems:
 
 
 def find_base(registry: Registry, dataset: str, wanted: str | None) -> Base | None:
-    """The release that `wanted` names, or the latest. None for ``none``, or without a release."""
+    """The release that `wanted` names, or the latest. None if `wanted` is ``none``, or if no
+    release exists.
+    """
     if wanted == "none" or (wanted is None and not not_yanked(registry.dataset(dataset))):
         return None
     text = wanted or "latest"

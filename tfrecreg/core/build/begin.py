@@ -87,7 +87,7 @@ def growth_of(plan: Plan, kept: Collection[str], sizes: Mapping[str, int]) -> Gr
 
 
 def choose_base(prepared: Prepared) -> Base | None:
-    """The base. None without a release, or if the request changes the size or compression of
+    """The base. None if there is no release, or if the request changes the size or compression of
     shards.
     """
     request = prepared.request
@@ -126,7 +126,7 @@ class BuildStart:
 
 
 def begin(prepared: Prepared, engine: Engine) -> BuildStart:
-    """Plan the build, and raise errors now that would otherwise come at its end."""
+    """Plan the build. Errors that would otherwise occur at its end are raised here."""
     progress, source = prepared.progress, prepared.source
     settings = compare_settings(prepared)
     for note in settings.notes():
@@ -161,7 +161,7 @@ def begin(prepared: Prepared, engine: Engine) -> BuildStart:
 
 
 def _expect_buildable(dataset: Dataset) -> None:
-    """Refuse, before any work, a build that could not be published without losing files."""
+    """Before any work, refuse a build that could not be published without losing files."""
     expect_no_foreign_files(dataset)
     try:
         before = dataset.build_manifest()

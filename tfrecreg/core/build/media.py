@@ -29,7 +29,7 @@ _WAV_HEADER = 44
 _UNKNOWN = 0xFFFFFFFF
 """The sample size in the header of a WAV that was written to a pipe."""
 _IMAGES = (b"avif", b"avis", b"heic", b"heix", b"mif1", b"msf1")
-"""Brands of images in the boxes of an MP4."""
+"""Brands in the header of an MP4 that show that it is an image."""
 
 
 class MediaError(ValueError):

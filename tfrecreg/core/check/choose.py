@@ -141,7 +141,7 @@ def _consider(
     must: bool,
 ) -> None:
     """Make the validator and ask whether it applies. Check the gate's limits against the options
-    that it declares. Record the outcome.
+    that the validator declares. Record the outcome.
     """
     plugin = announced.plugin_id
     try:
@@ -178,8 +178,8 @@ def _consider(
 def _judge_limits(
     announced: Announced[ValidatorRecord], kind: type[Validator], gate: GateConfig
 ) -> None:
-    """Check the gate's limits for a validator against the options that it declares. A validator
-    that runs only with limits checks them itself.
+    """Check the gate's limits for a validator against the options that the validator declares. A
+    validator that runs only with limits checks them itself.
     """
     plugin, options = announced.plugin_id, gate.options_of(announced.name)
     declared = getattr(kind, "Options", None)

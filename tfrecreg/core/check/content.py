@@ -188,7 +188,8 @@ def _check_version(
 def _check_split(
     tally: Tally, parts: list[tuple[Shard, DigestPart]], expected: Expected, entry: SplitEntry
 ) -> None:
-    """Report which records of a split differ, or only that they differ if an index is missing."""
+    """Report which records of a split differ. If an index is missing, report only that some differ.
+    """
     name, split = expected.name, entry.name
     other = _Version(expected, split)
     if other.problem:
@@ -261,9 +262,9 @@ def _rows(digests: bytes) -> SplitRows:
 
 
 def _difference(some: SplitRows, others: SplitRows) -> list[int]:
-    """Positions in `some` of the records that `others` lacks or has less often.
+    """Positions in `some` of the records that are missing from `others` or occur there less often.
 
-    If some of several equal records are surplus, the last of them are reported.
+    If `some` has more copies of a record than `others`, the last copies are reported.
     """
     names, inverse, counts = np.unique(some, return_inverse=True, return_counts=True)
     known, known_counts = np.unique(others, return_counts=True)

@@ -97,7 +97,7 @@ def without_repetitions(
 
 
 def _with_causes(findings: Sequence[Finding]) -> list[Finding]:
-    """Give each anomaly the count and the records of the finding that causes it.
+    """Give each anomaly the count and the records of the finding about the records that cause it.
 
     TFDV's statistics cover whole splits. Only the validator `schema`, if it ran, knows the records.
     """
@@ -310,7 +310,7 @@ PLOTS = {
     "features": ("feature", "bytes"),
     "classes": ("class", "records"),
 }
-"""The two columns of each table, by its name: the counted values, and their number."""
+"""For each table, the names of its two columns: the values, and the number that belongs to each."""
 
 _FORMULA = ("=", "+", "-", "@")
 """Spreadsheets interpret a cell that begins with one of these as a formula."""

@@ -101,7 +101,9 @@ def _expect_severities(config: Config, known: Iterable[str]) -> None:
 
 
 def _no_code(place: KeyPath, pattern: str, known: Iterable[str]) -> ConfigError:
-    """The error if no code matches `pattern`. It names codes that replaced it, or a similar one."""
+    """The error if no code matches `pattern`. It names codes that replaced `pattern`, or a similar
+    code.
+    """
     instead = what_became_of(pattern) or did_you_mean(pattern, known)
     return place.error(f"matches no code: `{pattern}`{instead}")
 

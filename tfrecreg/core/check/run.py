@@ -72,7 +72,7 @@ _BROKEN = (DatasetConfigError, ManifestError, NewerFormatError, SchemaError, Sto
 _UNFIT = (*_BROKEN, NotHereError)
 
 Beside: TypeAlias = Callable[[Target], Sequence[tuple[PluginId, Validator]]]
-"""Returns validators that look at a target's records without making findings, and their owner."""
+"""Returns validators that look at a target's records but make no findings, each with its plugin."""
 
 
 class _Todo(NamedTuple):
@@ -249,8 +249,8 @@ class _Check:
         return replace(report, folder=folder)
 
     def _unjudged(self, name: str, error: TfrecregError, *, alone: bool) -> Report:
-        """The report about a target that could not be read. Raises `error` if the target is
-        `alone`, or if the schema that the user named is wrong.
+        """The report about a target that could not be read. Raises `error` if this is the only
+        target (`alone`), or if the schema that the user named is wrong.
         """
         if alone or (isinstance(error, SchemaError) and self.options.schema is not None):
             raise error

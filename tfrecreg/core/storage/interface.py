@@ -114,7 +114,7 @@ class Writer(Unfinished, Protocol):
 
 @runtime_checkable
 class Readable(Protocol):
-    """A tree of files under one root, a folder or a URL. Picklable, for worker processes.
+    """A tree of files under one root, which is a folder or a URL. Picklable, for worker processes.
 
     `open`, `read` and `list` of a given path follow symbolic links to any target, because raw data
     and caches are often such links. `stat` does not follow links out of the root unless asked to.
@@ -170,8 +170,8 @@ class Readable(Protocol):
         """While the context lasts, fetch files before this thread opens them. `paths` are roughly
         in the order in which they are opened.
 
-        Local files are not fetched ahead, and neither are files that are not in `listed`, which has
-        the sizes, or files of a store that refuses to list.
+        Only files in `listed`, which has their sizes, are fetched ahead. Local files are never
+        fetched ahead, nor are files of a store that refuses to list.
         """
 
 
@@ -198,7 +198,7 @@ class Storage(Readable, Protocol):
         """Move a folder to a free name. If the name is taken, return False without moving it."""
 
     def replace_dir(self, source: str, target: str) -> None:
-        """Replace the folder `target` by `source`. The old folder is then at `source`.
+        """Replace the folder `target` with `source`. The old folder is then at `source`.
 
         If `target` does not exist, this is a plain rename and `source` no longer exists afterwards.
         The exchange is atomic if the file system can exchange names.

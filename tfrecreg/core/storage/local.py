@@ -362,7 +362,7 @@ def user_cache() -> LocalStorage | None:
 
 
 def open_local(storage: Readable, path: str) -> Reader:
-    """Open a file to read it in many places.
+    """Open a file to read it at many offsets.
 
     A file behind a URL is copied once to a temporary file in `TMPDIR`. The copy has no name, so it
     disappears with the reader or the process.

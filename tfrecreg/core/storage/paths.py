@@ -148,7 +148,7 @@ def remembered() -> dict[str, Info] | None:
 
 
 INDEX_SUFFIX = ".index"
-"""The name of an index is the name of its shard with this ending."""
+"""The name of an index is the name of its shard plus this suffix."""
 _URL = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.:-]*)://(?P<rest>.*)", re.S)
 _WEB = frozenset({"http", "https"})
 # fmt: off

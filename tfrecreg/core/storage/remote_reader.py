@@ -51,7 +51,7 @@ _NEAR = 1 << 20
 _LEAST = 1 << 16
 """Minimum size of a request in bytes, because fewer bytes would not arrive sooner."""
 _REMEMBERED = 256
-"""Number of reads after a jump whose digests are kept for :meth:`RemoteReader.confirm`."""
+"""For :meth:`RemoteReader.confirm`, the digests of this many reads after jumps are kept."""
 
 
 class _LengthError(OSError):

@@ -62,7 +62,7 @@ def move_to_free_name(source: str, target: str, top: str) -> bool:
 
 
 def replace(source: str, target: str, top: str) -> None:
-    """Replace the folder `target` by `source`. The old `target` is then at `source`.
+    """Replace the folder `target` with `source`. The old `target` is then at `source`.
 
     If the kernel cannot exchange them, there are three renames: `target` to ``<source>.old``,
     `source` to `target`, ``<source>.old`` to `source`. A kill after the first rename leaves no

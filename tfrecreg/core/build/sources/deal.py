@@ -1,15 +1,15 @@
 """Deals items to the splits that a build asks for, instead of the source's own splits.
 
 Every source has the options of :class:`DealOptions`, unless one of its own options has the same
-name. A keyed hash of an item's group decides its split, so added items move no other item.
+name. A keyed hash of an item's group decides its split, so adding items does not move other items.
 
-With `stratify`, each split has the same share of each class, to within one record. So the classes
-are read before the plan is made. An item with objects of several classes counts for the class that
-the fewest items have. The `n` records of a class are ranked by a keyed hash. If the first splits
-have the share `c` together, they get the records up to the rank `floor(n * c + u)`. So a split with
-the share `s` has `n * s` records, rounded down or up. `u` is a hash of the class, from 0 to 1. It
-rounds some classes up and others down, so a split gets its share even if all classes are small. The
-records of one class do not depend on other classes.
+With `stratify`, each split gets its share of every class, to within one record. So the classes are
+read before the plan is made. An item with objects of several classes counts for the class that the
+fewest items have. The `n` records of a class are ranked by a keyed hash. If the shares of the first
+splits add up to `c`, these splits get the records up to the rank `floor(n * c + u)`. So a split
+with the share `s` has `n * s` records, rounded down or up. `u` is a hash of the class, from 0 to 1.
+It rounds some classes up and others down, so a split gets its share even if all classes are small.
+The records of one class do not depend on other classes.
 """
 
 from __future__ import annotations
@@ -143,8 +143,8 @@ class Deal:
     """Deals the items of one split to several. Picklable.
 
     Each split gets a range of hashes as large as its share, so with more groups the sizes come
-    closer to the shares. Added groups move no other group. A small change of a share only moves
-    groups between splits that are neighbours in the order given.
+    closer to the shares. Adding groups does not move other groups. A small change of a share only
+    moves groups between splits that are neighbours in the order given.
     """
 
     def __init__(self, options: DealOptions) -> None:

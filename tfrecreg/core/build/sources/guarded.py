@@ -206,7 +206,7 @@ class GuardedSource:
         return self._call("codecs", _TEXTS, default={})
 
     def parents(self) -> list[ParentVersion]:
-        """The versions that a source of this package reads; empty for any other source."""
+        """The dataset versions that a bundled source reads; empty for any other source."""
         return self._call("parents", list, default=[]) if self._is_trusted else []
 
     def notes(self) -> list[str]:

@@ -98,7 +98,7 @@ class Written(NamedTuple):
 
 
 class RawFile(NamedTuple):
-    """One raw file, with its sizes. A build's inflation is measured against their sum."""
+    """One raw file, with its sizes. A build's inflation is relative to the sums of these sizes."""
 
     path: str
     """Relative to the raw root."""

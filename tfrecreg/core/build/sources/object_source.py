@@ -1,4 +1,4 @@
-"""A base class for sources of images with objects, their options, and a class for one image."""
+"""Base classes for sources of images with objects and their options. Also a class for one image."""
 
 from __future__ import annotations
 
@@ -341,9 +341,9 @@ class ObjectSource(Source, Generic[D, C]):
     In the parent, :meth:`load` lists and reads the raw data once: the result is the **dataset**,
     whose images :meth:`items` yields. A worker gets the **context**, which is small. There,
     :meth:`example` makes an item's record: it asks :meth:`notes_on` for the annotations, reads the
-    image, and joins :func:`image_features` with the features that :meth:`objects` returns. Those
-    come from :class:`tfrecreg.core.build.sources.shapes.Boxes` and similar classes, which skip
-    images and drop objects as :class:`ObjectOptions` says.
+    image, and joins :func:`image_features` with the features that :meth:`objects` returns. Sources
+    make these with :class:`tfrecreg.core.build.sources.shapes.Boxes` and similar classes, which
+    skip images and drop objects as :class:`ObjectOptions` says.
     """
 
     def __reduce__(self) -> tuple[object, ...]:

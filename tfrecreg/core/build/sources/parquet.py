@@ -106,8 +106,7 @@ class ParquetRows:
             self._ends = list(accumulate(file.rows()))
 
     def row(self, number: int) -> tuple[dict[str, Any], int]:
-        """The Arrow array of each column that holds the row, and the row's position in these
-        arrays.
+        """For each column, the Arrow array with the row. Also the row's position in these arrays.
 
         Raises:
             RawDataError: its row group cannot be decoded.

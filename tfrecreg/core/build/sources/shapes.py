@@ -71,7 +71,7 @@ def fit_box(bbox: Sequence[float] | None, width: int, height: int, clip: float) 
 
 
 def unclipped_box(bbox: Sequence[float] | None, width: int, height: int) -> Box | None:
-    """A bad box, not clipped. Too large numbers become infinity. None if it is not four numbers."""
+    """A bad box, unclipped; None unless it is four numbers. Very large numbers become infinity."""
     if bbox is None or len(bbox) != 4:
         return None
     left, top, across, down = bbox
@@ -277,10 +277,10 @@ class Keypoints:
         self._labelled.append(0)
 
     def set(self, number: int, values: Sequence[float]) -> None:
-        """Set the keypoints of the object `number`: x, y and visibility of each, alternating.
+        """Set the keypoints of the object at index `number`, each as x, y and visibility.
 
         Raises:
-            BadAnnotation: they are not such triples. The object stays without keypoints.
+            BadAnnotation: `values` are not such triples. The object stays without keypoints.
         """
         x, y, visibility = values[::3], values[1::3], values[2::3]
         if len(values) != 3 * len(x) or len(x) > self._count:

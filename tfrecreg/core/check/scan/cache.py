@@ -80,14 +80,16 @@ class ScanCache:
         self._looking: Sequence[tuple[PluginId, Validator, str | None]] = ()
         self._digest = False
         self._stamps: dict[int, Stamp | None] = {}
-        """The state before the scan of each shard that may get an entry, by the shard's position.
+        """For each shard that may get an entry, by its position: the shard's state before the scan.
         None for a shard whose state cannot identify its content later.
         """
 
     def prepare(
         self, looking: Sequence[tuple[PluginId, Validator, str | None]], *, digest: bool
     ) -> None:
-        """Begin a scan. `looking` has its validators and the keys of their parts."""
+        """Begin a scan. `looking` lists the validators, each with its plugin and the key of its
+        parts.
+        """
         self._looking, self._digest, self._stamps = looking, digest, {}
 
     def recall(self, number: int, shard: Shard) -> Recalled | None:

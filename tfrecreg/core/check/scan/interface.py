@@ -3,7 +3,7 @@
 For each shard, in a worker process, the scanner reads the bytes once and passes the same batches
 and faults to every validator's :class:`Visitor`. A visitor returns a small, picklable **part** for
 its shard. In the parent, :meth:`Validator.finish` gets the parts in shard order and yields findings
-and measures. Only parts cross processes, so an engine can run shards anywhere.
+and measures. Workers return only parts, so an engine can run shards anywhere.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ class Expected:
     counts: Mapping[str, int] = field(default_factory=dict)
     """Number of records by split; other splits may have any number."""
     content: str | None = None
-    """Hex content digest of all splits; None for any."""
+    """Hex content digest of all splits; None if any digest is accepted."""
     name: str = ""
     """Name of the version with this content; empty if only the digest is known."""
     manifest: Manifest | None = None
