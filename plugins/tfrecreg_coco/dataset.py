@@ -328,7 +328,7 @@ class CocoDataset:
         if ids and not contiguous and not 0 <= ids[0] <= ids[-1] < _MAX_LABEL:
             raise RawDataError(
                 f"labels must be from 0 to {_MAX_LABEL - 1}, but the ids of the categories are "
-                f"from {ids[0]} to {ids[-1]}: `categories=contiguous` counts from 0"
+                f"from {ids[0]} to {ids[-1]}: `categories=contiguous` numbers them from 0"
             )
         all_say = all(category.isthing is not None for category in found.values())
         labels: CategoryLabels = {}
@@ -431,7 +431,7 @@ class CocoDataset:
         if len(annotated) > 1:
             raise RawDataError(
                 f"the annotation files hold {', '.join(annotated)}, but no instances",
-                hint=f"select tasks: --option tasks={','.join(annotated)}, or one of these",
+                hint=f"select all or some of these: --option tasks={','.join(annotated)}",
             )
         return annotated or tasks
 
@@ -539,7 +539,7 @@ class CocoDataset:
             except SkipImage as error:
                 yield Skipped(split.name, path, error.code, error.detail)
         if moved:
-            why = "paths lead out of the raw folder; files inside with the same ends were read"
+            why = "paths lead out of the raw folder, so files in it with the same endings were read"
             self.remarks.append(paths_remark(split.name, "SRC116", moved, why))
 
     def _segments(self, split: CocoSplit, image_id: Id, moved: list[str]) -> str:

@@ -162,9 +162,9 @@ def _expect_features(prepared: Prepared, labels: Iterable[str], known: Collectio
         below = f"{feature}/"
         if feature in known or ids_of in known or any(name.startswith(below) for name in known):
             continue
-        about = f"the feature `{feature}`, but no record and no schema has it"
+        about = f"`{feature}`, but neither the records nor the schema have this feature"
         about += did_you_mean(feature, known)
-        raise prepared.source.plugin_id.error(f"names in `labels` {about}")
+        raise prepared.source.plugin_id.error(f"has names in `labels` for {about}")
 
 
 def ledger_entries(plan: Plan, made: Sequence[MadeShard]) -> list[Skipped | Remark]:

@@ -95,7 +95,8 @@ def choose_base(prepared: Prepared) -> Base | None:
     if request.policy is not None:
         if named:
             raise UsageError(
-                "`--base` and the number of shards exclude each other: base shards are kept"
+                "`--base` cannot be used with a number of shards, because shards of the base are "
+                "kept"
             )
         return None
     base = find_base(prepared.registry, request.name, request.base)

@@ -120,7 +120,7 @@ def _read_back(start: BuildStart, manifest: Manifest, folder: Storage, engine: E
     options = CheckOptions(only=only, fail_on=FailOn.ERROR)
     config, progress = prepared.registry.config, prepared.progress
     report = check_target(target, config, options, engine=engine, progress=progress)
-    stays = ", and the old one stays" if dataset.is_built() else ""
+    stays = ", so the old one stays" if dataset.is_built() else ""
     if report.errors:
         raise FailureError(f"the new build could not be read back{stays}: {report.errors[0]}")
     if report.status != "pass":

@@ -253,7 +253,8 @@ def _expect_text(name: str, raw: str) -> None:
         raw.encode("utf-8")
     except UnicodeEncodeError:
         raise UsageError(
-            f"the raw folder `{raw}` is not UTF-8, so `{layout.dataset_path(name)}` cannot name it"
+            f"the path of the raw folder `{raw}` is not UTF-8, so it cannot be written into "
+            f"`{layout.dataset_path(name)}`"
         ) from None
 
 

@@ -98,7 +98,7 @@ class ContentValidator(Validator):
 
     def applies(self, target: Target) -> str | None:
         if target.expected is None:
-            return "no content is expected: --same-as or --expect names it"
+            return "no expected content was given: use --same-as or --expect"
         return None
 
     def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], Visitor]:
@@ -188,8 +188,7 @@ def _check_version(
 def _check_split(
     tally: Tally, parts: list[tuple[Shard, DigestPart]], expected: Expected, entry: SplitEntry
 ) -> None:
-    """Report which records of a split differ. If an index is missing, report only that some differ.
-    """
+    """Report which records of a split differ. If an index is missing, report only that they do."""
     name, split = expected.name, entry.name
     other = _Version(expected, split)
     if other.problem:
@@ -228,8 +227,8 @@ class _Version:
                 return
             if index is None:
                 self.problem = (
-                    "which records differ is unknown, because the index of "
-                    f"`{safe(entry.path)}` of `{expected.name}` is not on this machine"
+                    "it is unknown which records differ, because the index of "
+                    f"`{safe(entry.path)}` in `{expected.name}` is not on this machine"
                 )
                 return
             rows.append(_rows(index.digests.tobytes()))

@@ -239,7 +239,7 @@ def _not_looked_at(
     looked = {*found.validators, *(each.name for each in found.skipped)}
     missing = [name for name in wanted_validators(config, policy) if name not in looked]
     if missing and found.status != "error":
-        yield f"lacks {listed(missing)}, which the gate of `{dataset}` asks for"
+        yield f"lacks {listed(missing)}, which the gate of `{dataset}` requires"
     for name in found.validators:
         now = limits_of(config, policy, dataset, name)
         then = dict(basis.limits.get(name, {}))

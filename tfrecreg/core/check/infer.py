@@ -47,7 +47,7 @@ def passed_over(name: str, damage: Sequence[PassedOver]) -> RefusedError:
     where = "" if first.record is None else f"record {first.record} of "
     places = "1 damaged place was" if total == 1 else f"{total} damaged places were"
     return RefusedError(
-        f"{places} skipped, the first is {where}`{first.shard}`, at byte {first.offset}: "
+        f"{places} skipped; the first is {where}`{first.shard}`, at byte {first.offset}: "
         f"{first.reason}",
         hint=f"tfrecreg check {name}",
     )

@@ -106,7 +106,7 @@ class ReportFormat(ABC):
         del reports, context
 
 
-_HINT = "tfrecreg check TARGET --fail-on never --format json --output FILE writes one"
+_HINT = "tfrecreg check TARGET --fail-on never --format json --output FILE writes a report"
 
 
 class _Summary(msgspec.Struct):

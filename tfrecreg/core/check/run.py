@@ -206,7 +206,8 @@ class _Check:
             reports.append(within._judged(found, alone=False))
         if not names:
             raise UsageError(
-                "the registry has no dataset yet", hint="tfrecreg build NAME, or name files"
+                "the registry has no dataset yet",
+                hint="tfrecreg build NAME, or name files to check",
             )
         if not reports:
             raise NotHereError(
@@ -266,7 +267,7 @@ class _Check:
             raw = found.dataset.raw_folder if not found.manifest.raw.files else None
             if raw is not None and not Path(raw).is_dir():
                 self.progress.note(
-                    f"`{safe(raw, limit=1000)}`, the `raw` of `{found.dataset}`, is not here: "
+                    f"the raw data of `{found.dataset}` are not in `{safe(raw, limit=1000)}`, so "
                     "inflation is not judged"
                 )
                 raw = None

@@ -224,7 +224,7 @@ def named_url(url: str) -> str:
     at = _query_at(scheme, rest)
     query = rest[at:]
     if query and scheme.lower() not in _WEB:
-        raise UsageError(f"`{shown}` has a query, which `{scheme}://` does not have")
+        raise UsageError(f"`{shown}` has a query, but URLs of `{scheme}://` have none")
     if query:
         _queries[shown] = query
     return shown

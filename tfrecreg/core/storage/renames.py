@@ -97,7 +97,7 @@ def _complete(source: str, target: str, aside: str) -> None:
     if here and there:
         raise StorageError(
             f"`{aside}` is in the way: it is the old content of a folder that was to "
-            "be replaced, but which folder is unknown"
+            "be replaced, but it is unknown which folder"
         )
     if not there:
         _require_folder(source)

@@ -41,8 +41,8 @@ DEFAULT_SPLIT = "train"
 _DOMAIN = b"tfrecreg imagefolder shares v1\0"  # named after the source that had it first
 _HASHES = 1 << 64
 BY_HASHES = (
-    "`split` deals items by hashes of their keys, so that shares are approximate and added items "
-    "move no other items; `stratify=yes` keeps the shares of each class"
+    "`split` deals items by hashes of their keys, so shares are approximate, and adding items does "
+    "not move other items; `stratify=yes` keeps the shares of each class"
 )
 
 
@@ -118,7 +118,7 @@ class DealOptions:
             ) from None
         if not is_split_name(self.split_of):
             shown = safe(self.split_of, limit=60)
-            raise UsageError(f"the option `split_of` is `{shown}`, expected the name of a split")
+            raise UsageError(f"the option `split_of` is `{shown}`, not the name of a split")
 
 
 DEAL_OPTIONS = frozenset(each.name for each in fields(DealOptions))
@@ -192,9 +192,9 @@ class Deal:
             else:
                 yield entry._replace(split=self.split_of_group(entry.key))
         if not filled:
-            there = f"it has {listed(sorted(others))}" if others else "it has no items"
+            there = f"its splits are {listed(sorted(others))}" if others else "it has no items"
             raise RawDataError(
-                f"the source has no item in the split `{self._of}`, which `split` deals: {there}",
+                f"`split` deals the split `{self._of}`, but the source has no item in it: {there}",
                 hint=f"--option split_of={others.pop() if len(others) == 1 else 'NAME'} names the "
                 "split to deal",
             )

@@ -103,7 +103,7 @@ class GuardedSource:
             with calling():
                 packed = pickle.dumps(self._source)
         except Exception as error:
-            what = "cannot travel to a worker process"
+            what = "cannot be sent to a worker process"
             raise failure(self.plugin_id, what, error) from error
         return self.plugin_id, self._codes, self._deal, packed
 
@@ -334,7 +334,7 @@ def _entry(kinds: tuple[type[E], ...], own: frozenset[str], entry: object) -> E:
             except UnicodeEncodeError as error:
                 raise _Wrong(f"a text in it is not valid: {error}") from None
     if not isinstance(found, RawFile) and not is_split_name(found.split):
-        raise _Wrong(f"the split `{found.split}` should be letters, digits and underscores")
+        raise _Wrong(f"the split `{found.split}` should have only letters, digits and underscores")
     code = found.code if isinstance(found, Skipped | Remark) else None
     if code is not None and code not in own and not (code.startswith("SRC") and code in CORE_CODES):
         raise _Wrong(

@@ -186,7 +186,7 @@ class Tally:
         for row in rows:
             group = _Group(*row[:5])
             if row.code not in known or row.times < 1 or not row.message.isprintable():
-                raise ValueError(f"no tally has the row {group!r}")
+                raise ValueError(f"a tally cannot contain the row {group!r}")
             seen = tally._groups[group] = _Occurrences(known[row.code])
             seen.count = row.times
             for location in row.locations:
