@@ -400,7 +400,7 @@ class CocoDataset:
         )
 
     def _annotation_file(self, path: str, split: str = "") -> AnnotationFile:
-        """A file with its tasks. Its name states the task, or else its annotations show them."""
+        """A file with its tasks. If its name states no task, its annotations decide."""
         task, word = task_and_word(path)
         if task:
             return AnnotationFile(path, (task,), word, split)
@@ -495,7 +495,9 @@ class CocoDataset:
         return Table(path, task, images, categories, annotations, keypoints)
 
     def _folder(self, option: str, split: str, usual: Sequence[str], names: Iterable[str]) -> str:
-        """The folder that an option names, or else the first usual folder with one of `names`."""
+        """The folder that an option names, or else the first usual folder that contains one of
+        `names`.
+        """
         given = dict(map(split_and_path, getattr(self._options, option)))
         folder = given.get(split, given.get(""))
         if folder is not None:

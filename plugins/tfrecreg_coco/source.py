@@ -280,7 +280,7 @@ def _objects(
 def _panoptic(
     annotations: Sequence[Annotation], png: bytes | None, labels: CategoryLabels, view: ImageView
 ) -> Example:
-    """The features of the panoptic segments of one image, with the PNG that paints them. The id of
+    """The features of the panoptic segments of one image, with the PNG of their pixels. The id of
     a pixel's segment is red + 256 × green + 256² × blue.
     """
     boxes = Boxes(labels, view)

@@ -2,7 +2,7 @@
 
 ``docs/sources/tables.md`` has the rules for features.
 
-Columns are split into leaves. Each field of a struct becomes a leaf, also if the struct is in a
+Columns are split into leaves. Each field of a struct becomes a leaf, even if the struct is in a
 list. So a leaf is one value, a list of values, or nested lists, whose values are joined to one
 list.
 """
@@ -423,7 +423,7 @@ def _floats(leaf: Leaf, values: Any, rounds: bool) -> Any:
 
 
 def _blobs(leaf: Leaf, values: Any) -> tuple[Example, str]:
-    """The bytes and paths of images, of sounds, or of bytes that `tfrecreg export` wrote."""
+    """The bytes and paths of images or sounds, or other bytes that `tfrecreg export` wrote."""
     paths: list[str] = []
     if pa.types.is_struct(values.type):
         parts = {values.type.field(at).name: each for at, each in enumerate(values.flatten())}

@@ -86,7 +86,7 @@ class ImageFolderOptions:
         is_other_layout = self.layout in (("class", "split") if self.flat else ("flat",))
         problems = {
             "`class_pattern` needs a group in parentheses: its text is the class": not groups,
-            "`label_file` and `class_pattern` both name the classes": (
+            "`label_file` and `class_pattern` cannot be used together": (
                 self.label_file is not None and self.class_pattern is not None
             ),
             "only `layout=flat` takes `label_file` or `class_pattern`, and it needs one of them": (

@@ -124,8 +124,8 @@ def make_plan(
         if store is None:
             if not is_split_name(entry.split):
                 raise plugin_id.error(
-                    f"lists the split `{entry.split}`, but the name of a split may have only letters, "
-                    "digits and `_`"
+                    f"lists the split `{entry.split}`, but the name of a split may have only "
+                    "letters, digits and `_`"
                 )
             store = splits[entry.split] = ItemStore(entry.split)
         store.add(entry)

@@ -223,7 +223,9 @@ def _not_running(choice: Choice, plugin: PluginId, error: Exception, *, must: bo
 def _by_name(
     known: Plugins, names: Iterable[str], where: str = ""
 ) -> list[Announced[ValidatorRecord]]:
-    """The validators with these names, each once, in order. Errors mention the file `where`."""
+    """The validators with these names, each once, in order. Errors say that the names are in the
+    file `where`.
+    """
     found = {}
     for name in sorted(names):
         try:

@@ -211,8 +211,8 @@ class _Check:
             )
         if not reports:
             raise NotHereError(
-                f"none of {listed(names)} is here; without `--ignore-missing`, the report names a "
-                "command for each of them"
+                f"none of {listed(names)} is here; without `--ignore-missing`, the report says how "
+                "to get each of them"
             )
         return reports
 

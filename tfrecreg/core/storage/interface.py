@@ -155,7 +155,8 @@ class Readable(Protocol):
 
     def look_ahead(self, paths: Sequence[str]) -> None:
         """Get the facts about files of one folder with one listing, if that is cheaper than a
-        request per file. Only in a block of :func:`tfrecreg.core.storage.paths.looks_remembered`.
+        request per file. Call it only in a block of
+        :func:`tfrecreg.core.storage.paths.looks_remembered`.
         """
 
     def open(self, path: str) -> Reader:
@@ -192,7 +193,7 @@ class Storage(Readable, Protocol):
         """
 
     def put_if_absent(self, path: str, data: bytes) -> bool:
-        """Create `path` with `data` unless it exists, atomically. False if it exists."""
+        """Atomically create `path` with `data`, unless it exists. False if it exists."""
 
     def rename_dir(self, source: str, target: str) -> bool:
         """Move a folder to a free name. If the name is taken, return False without moving it."""

@@ -242,7 +242,7 @@ class ListedStorage(RemoteStorage):
 def _names(
     infos: Iterable[Mapping[str, Any]], full: str, shown: str
 ) -> dict[str, Mapping[str, Any] | None]:
-    """The names in a folder. A file has the store's facts about it, and a subfolder has None."""
+    """The names in a folder. Files map to the store's facts about them, and subfolders to None."""
     start = f"{full}/"
     found: dict[str, Mapping[str, Any] | None] = {}
     for info in infos:

@@ -93,7 +93,7 @@ def raw_storage(place: str, *, start: str = "") -> RawStorage:
 
 
 def store_to_fill(place: str) -> RemoteStorage | None:
-    """The storage of the folder in a bucket that a URL names; None for a path."""
+    """The storage for a URL of a folder in a bucket; None for a path."""
     if not is_url(place):
         return None
     url = named_url(place)

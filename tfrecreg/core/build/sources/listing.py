@@ -67,7 +67,7 @@ def list_files(raw: Readable, folder: str = "", *, symlinks: Symlinks = "all") -
 
 
 def hidden_part(path: str) -> str:
-    """The path up to its first hidden or system file name; empty if it has no such name."""
+    """The part of a path up to its first hidden or system file name; empty if there is none."""
     parts = path.split("/")
     for number, name in enumerate(parts, 1):
         if name.startswith(".") or name.lower() in _SYSTEM_NAMES:

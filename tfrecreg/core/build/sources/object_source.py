@@ -52,8 +52,8 @@ class ObjectOptions:
     """Handling of annotations whose image or category is not listed."""
     exif: Literal["keep", "apply"] = "keep"
     """Handling of images with an EXIF orientation: keep their bytes, or rotate them as viewers do
-    and encode them again. A sideways image is not rotated if its annotations state the sides of the
-    stored pixels. Needs the extra `images`.
+    and encode them again. A sideways image is not rotated if its annotations state the width and
+    height of the stored pixels. Needs the extra `images`.
     """
 
     def __post_init__(self) -> None:
@@ -275,7 +275,7 @@ class ImageView(NamedTuple):
                 rotated = f"it has EXIF orientation {header.orientation}: viewers show {sides}"
                 if meant:
                     which = "the stored pixels" if meant > 0 else "the rotated image"
-                    rotated += f"; its annotations state the sides of {which}"
+                    rotated += f"; its annotations state the size of {which}"
         remarks = ImageRemarks()
         stored = header.width, header.height
         size = width or header.width, height or header.height

@@ -23,7 +23,7 @@ class ParquetReader:
 
     Args:
         reader: reads its bytes.
-        path: for errors.
+        path: the path that errors name.
 
     Raises:
         RawDataError: it is not Parquet.

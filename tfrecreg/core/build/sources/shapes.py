@@ -96,7 +96,7 @@ class Boxes:
     """The boxes of the objects in one image, with labels and areas.
 
     Args:
-        labels: maps the word that annotations use for a class to its label.
+        labels: maps each class, as annotations name it, to its label.
         view: the image.
     """
 
@@ -157,7 +157,7 @@ class Boxes:
     def add_usable(self, found: Iterable[tuple[Any, float, float, float, float]]) -> bool:
         """Add these boxes, or none if :meth:`add` would make a remark on any of them.
 
-        Most images need no remark, and adding all boxes here takes less time than one :meth:`add`.
+        Most images need no remark, and this takes less time than calling :meth:`add` for each box.
 
         Args:
             found: for each box the class, and left, top, width and height in pixels.
@@ -207,7 +207,7 @@ class Boxes:
         bbox: Sequence[float] | None,
         around: Callable[[], Sequence[float]] | None,
     ) -> tuple[Box, Sequence[float] | None] | None:
-        """The box as a record has it, and in pixels. None if the object is left out."""
+        """The box as a record has it, and the box in pixels. None if the object is left out."""
         options, remarks = self._view.options, self._view.remarks
         width, height = self._view.sizes[0]
         try:
@@ -284,7 +284,9 @@ class Keypoints:
         """
         x, y, visibility = values[::3], values[1::3], values[2::3]
         if len(values) != 3 * len(x) or len(x) > self._count:
-            raise BadAnnotation(f"{len(values)} numbers, expected 3 per keypoint ({self._count})")
+            raise BadAnnotation(
+                f"{len(values)} numbers, expected 3 for each of at most {self._count} keypoints"
+            )
         if (
             not all(map(math.isfinite, values))
             or max(map(abs, values), default=0) > _LARGEST_KEYPOINT

@@ -222,7 +222,7 @@ class Visitor(ExtensionPoint, ABC):
     """One validator's view of one shard, in a worker process."""
 
     def batch(self, batch: RecordBatch) -> None:
-        """Process records whose checksums hold. The batch is invalid after this returns.
+        """Process records whose checksums hold. The batch is invalid after this method returns.
 
         By default records are ignored.
         """
