@@ -1,4 +1,4 @@
-"""The items of a folder (files, or groups of files with one stem), their splits and classes."""
+"""The items of a folder (files or groups of files with one stem), with their splits and classes."""
 
 from __future__ import annotations
 

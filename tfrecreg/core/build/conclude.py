@@ -235,7 +235,7 @@ class Origin:
 
     @property
     def gate(self) -> str:
-        """Whether the version passed the gate, in words."""
+        """A text that says whether the version passed the gate."""
         if self.manifest.release is None:
             return "not applied yet: it is applied when the build is released"
         return "passed, as for every release"

@@ -208,7 +208,7 @@ def glob_strength(glob: str) -> Strength:
 
 
 def _checked(found: object) -> Recognition | None:
-    """A plugin's answer. Its reason is escaped, and cut after 500 characters."""
+    """A plugin's answer. Its reason is escaped and cut to 500 characters."""
     if found is None:
         return None
     if not isinstance(found, Recognition) or found.strength not in STRENGTHS:

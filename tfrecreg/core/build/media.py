@@ -69,7 +69,7 @@ def require_tinytag(what: str) -> None:
 
 
 def sniff_media(data: bytes) -> str | None:
-    """Tell the format of a sound or a video from its first bytes: one of :data:`MEDIA_FORMATS`."""
+    """Detect the format of a sound or a video by its first bytes: one of :data:`MEDIA_FORMATS`."""
     start, kind = data[:4], data[8:12]
     if start in (b"ID3\2", b"ID3\3", b"ID3\4"):
         size = 0

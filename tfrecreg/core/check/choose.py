@@ -51,9 +51,10 @@ def choose(
 ) -> Choice:
     """The validators that run on `target`.
 
-    The user's choice of validators replaces the gate's. If neither names any validators, all that
-    apply to the target run. The check is incomplete if the gate has limits for a missing validator,
-    unless the user names validators. If two plugins announce the same name, both validators run.
+    The user's choice of validators replaces the gate's. If neither names validators, all validators
+    that apply to the target run. The check is incomplete if the gate has limits for a missing
+    validator, unless the user names validators. If two plugins announce the same name, both
+    validators run.
     """
     known = known or plugins()
     names = {*known.names(ValidatorRecord), *(each.announced.name for each in known.disabled)}

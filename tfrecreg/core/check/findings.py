@@ -362,7 +362,7 @@ def _mapping(value: object) -> Iterable[tuple[str, int]]:
 
 
 def _put(found: dict[str, Any], name: str, value: float) -> None:
-    """Set ``a.b.c`` in nested objects, or as one key if ``a`` or ``a.b`` is a number already."""
+    """Set ``a.b.c`` in nested objects. If ``a`` or ``a.b`` is a number, set it as one key."""
     *above, last = name.split(".")
     inner: Any = found
     for part in above:

@@ -40,8 +40,8 @@ class ReportContext:
     """The context that a format gets with the reports."""
 
     prefix: str = ""
-    """Relative path from the current folder to the registry of the reports. It is empty without a
-    registry, or if the registry is the current folder.
+    """Relative path from the current folder to the registry of the reports. Empty if there is no
+    registry, or if it is the current folder.
     """
     codes: Mapping[str, Code] = field(default_factory=dict)
     """Descriptions of the findings' codes. A report may come from a machine with other plugins, so

@@ -164,8 +164,8 @@ class Report:
     errors: tuple[str, ...] = field(default=())
     """Reasons why the check is incomplete, one line each."""
     folder: str | None = None
-    """Folder of the shards: relative to the registry, or absolute without one. None for bare files,
-    because their locations have complete paths.
+    """Folder of the shards, relative to the registry. Without a registry, it is an absolute path.
+    None for bare files, because their locations have complete paths.
     """
     changes: tuple[str, ...] = ()
     """Changes in the build or release since the version before it, one line each."""

@@ -1,4 +1,4 @@
-"""Deals items to the splits that a build asks for, instead of the source's own splits.
+"""Deals items to the splits that the user wants, instead of the splits of the source.
 
 Every source has the options of :class:`DealOptions`, unless one of its own options has the same
 name. A keyed hash of an item's group decides its split, so adding items does not move other items.
@@ -82,8 +82,8 @@ class DealOptions:
     """Options that every source has in addition to its own."""
 
     split: tuple[str, ...] = ()
-    """Deal the items of one split to several, by shares: `train=0.9,validation=0.1`. Default: the
-    splits of the source."""
+    """Deal the items of one split to several in these shares: `train=0.9,validation=0.1`. Default:
+    the splits of the source."""
     split_of: str = DEFAULT_SPLIT
     """With `split`: the split whose items are dealt. Other splits of the source do not change."""
     group: str | None = None
@@ -125,7 +125,7 @@ DEAL_OPTIONS = frozenset(each.name for each in fields(DealOptions))
 
 
 def shared_options(own: type[Any]) -> frozenset[str]:
-    """The options of :class:`DealOptions`, by name; none if `own` has one of these names."""
+    """The options of :class:`DealOptions`, by name; empty if `own` has one of these names."""
     taken = not DEAL_OPTIONS.isdisjoint(each.name for each in fields(own))
     return frozenset() if taken else DEAL_OPTIONS
 

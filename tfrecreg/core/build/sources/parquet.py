@@ -1,4 +1,4 @@
-"""Reads third-party Parquet files with pyarrow: in file order, or single rows in any order."""
+"""Reads third-party Parquet files with pyarrow: all rows in order, or single rows in any order."""
 
 from __future__ import annotations
 
