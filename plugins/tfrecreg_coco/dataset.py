@@ -581,7 +581,7 @@ class CocoDataset:
         return next((path for path in paths if path in self.files), "")
 
     def _remark_others(self) -> None:
-        """Remark on JSON that was not read, and on images that no annotation file names."""
+        """Add remarks on JSON that was not read, and on images that no annotation file names."""
         first = self.splits[0].name
         for path, error in self._unread.items():
             self.remarks.append(Remark(first, path, "SRC015", error.message))

@@ -58,7 +58,7 @@ _LABELS = frozenset(
 _SPLITS = frozenset({"set", "split", "subset"})
 
 Files = Mapping[str, tuple[int, SkipImage | None]]
-"""The size of each file, and the reason if it cannot be opened."""
+"""For each file, its size, and the reason if it cannot be opened."""
 
 
 class LabelRow(NamedTuple):

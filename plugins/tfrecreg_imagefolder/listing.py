@@ -322,7 +322,7 @@ def list_class_folders(raw: Storage, options: ImageFolderOptions) -> Listing:
 
 
 def sort_classes(names: Iterable[str], options: ImageFolderOptions, what: str) -> list[str]:
-    """Class names in byte order; names that are not UTF-8, or twins, are refused."""
+    """Class names in byte order. Names that are not UTF-8 are refused, and so are twins."""
     try:
         found = sorted(names, key=str.encode)
     except UnicodeEncodeError as error:

@@ -170,7 +170,7 @@ class Report:
     changes: tuple[str, ...] = ()
     """Changes in the build or release since the version before it, one line each."""
     notes: tuple[str, ...] = ()
-    """Files beside the shards that the check used, or why it did not use them, one line each."""
+    """Lines that say which files beside the shards the check used, or why it did not use them."""
     basis: Basis | None = None
     """Inputs of the check; None if it did not run."""
 

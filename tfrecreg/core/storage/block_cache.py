@@ -15,7 +15,7 @@ next eviction corrects it.
 The least recently used blocks are evicted first. Readers that have an evicted block open can still
 read it, because a file exists until it is closed.
 
-Blocks are not verified here. The reader of the records verifies them and tells the cache to drop a
+Blocks are not verified here. The reader of the records verifies them and makes the cache drop a
 damaged block.
 """
 

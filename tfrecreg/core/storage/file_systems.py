@@ -223,7 +223,7 @@ _LISTEN = 0.5
 
 
 class DaemonThreads(Generic[T]):
-    """Threads of this process that call functions in the order in which they are submitted.
+    """Threads of this process that call functions in the order of their submission.
 
     The threads of an executor would keep the process from ending until their requests end. When
     this object is deleted, these threads run the submitted calls and then end.

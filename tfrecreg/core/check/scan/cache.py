@@ -2,9 +2,9 @@
 
 Each shard has an entry, a small JSON file with a digest of its own. It holds the shard's size,
 modification time and inode, the totals of the scan, and each validator's part. An entry is used
-only if the shard's state and everything that a part depends on are the same. It has no pickles, so
-none of its content is executed. A check without `--cached` removes the entries of its shards,
-because it may find damage that neither size nor time nor inode shows.
+only if neither the shard's state nor anything else that a part depends on has changed. It has no
+pickles, so none of its content is executed. A check without `--cached` removes the entries of its
+shards, because it may find damage that neither size nor time nor inode shows.
 
 As in git's index, a file that changed less than two seconds before the scan is not cached, because
 its time would not reveal the next change.

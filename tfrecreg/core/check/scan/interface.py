@@ -150,7 +150,7 @@ class RawItem(NamedTuple):
     payload: bytes | None
     """The record; None if the source skips the item."""
     code: str = ""
-    """The code with which the source skips the item."""
+    """The code that says why the source skips the item."""
 
 
 class RawItems(NamedTuple):
@@ -195,11 +195,11 @@ class Target:
     raw_items: RawItems | None = None
     """The items to look for in the records; None unless the user names their source."""
     partial: bool = False
-    """Whether the user named some shards of a build. `shards` has only these. Some of them may not
-    be in the manifest.
+    """Whether the user named only some shards of a build. `shards` has only these. Some of them may
+    not be in the manifest.
     """
     notes: Sequence[str] = ()
-    """Lines for the report: files beside the shards that the check uses, or why it does not."""
+    """Lines that say which files beside the shards the check uses, or why it does not use them."""
 
     beside: LabelsBeside = field(default_factory=LabelsBeside)
     """The label maps beside bare files."""
@@ -239,7 +239,7 @@ class Visitor(ExtensionPoint, ABC):
 
 
 class PartCodec(Protocol):
-    """Converts parts to bytes and back, without pickle: the bytes may come from anywhere."""
+    """Converts parts to bytes and back, without pickle because the bytes may come from anywhere."""
 
     def pack(self, part: Part) -> bytes | None:
         """A part as bytes; None if it is too large for the cache. Its shard is then read again."""
@@ -271,7 +271,8 @@ class Validator(ExtensionPoint, ABC):
     """A frozen dataclass of its options, which ``tfrecreg plugins show`` lists."""
 
     def applies(self, target: Target) -> str | None:  # noqa: ARG002 - a default
-        """None if it can check `target`. Otherwise the reason, as a short phrase for the report.
+        """The reason why it cannot check `target`, as a short phrase for the report; None if it
+        can.
 
         By default it applies to every target.
         """
