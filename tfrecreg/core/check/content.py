@@ -61,7 +61,7 @@ class DigestPart(NamedTuple):
 
 
 class DigestVisitor(Visitor):
-    """Computes the digest of each record of a shard. Each takes 16 bytes, and its number takes 8."""
+    """Computes the digest of each record of a shard. Each takes 16 bytes; its number takes 8."""
 
     def __init__(self, shard: Shard) -> None:
         self._digests = bytearray()

@@ -1,8 +1,7 @@
 """The base class of sources, and functions that write the text of schemas.
 
-A source lists **items** and makes one example per item. The items are listed in the parent.
-The examples are made in worker processes, so a source is picklable and :meth:`Source.example` is
-pure::
+A source lists **items** and makes one example per item. The items are listed in the parent. The
+examples are made in worker processes, so a source is picklable and :meth:`Source.example` is pure::
 
     @dataclass(frozen=True)
     class LinesOptions:
