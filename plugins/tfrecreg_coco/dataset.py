@@ -364,7 +364,7 @@ class CocoDataset:
         return chosen
 
     def _annotation_files(self) -> list[AnnotationFile]:
-        """The files that the option names. Without it, the files in the first usual place."""
+        """The files that the option names. Without it, they are in the first usual place."""
         if self._options.annotations:
             given = map(split_and_path, self._options.annotations)
             return [self._annotation_file(path, split) for split, path in given]

@@ -129,7 +129,7 @@ def list_flat_folder(raw: Storage, options: ImageFolderOptions) -> Listing:
 def read_label_file(
     raw: Storage, path: str, options: ImageFolderOptions
 ) -> tuple[bool, list[LabelRow]]:
-    """Whether the lines of a label file name files, and the lines themselves."""
+    """Two results: whether the lines of a label file name files, and the lines."""
     text = _read_text(raw, path, options)
     every = enumerate(text.replace("\r\n", "\n").split("\n"), start=1)
     lines = [(number, line) for number, line in every if line.strip()]

@@ -206,7 +206,7 @@ def _counted(listed: Iterable[ListedItem], ticker: Ticker, engine: Engine) -> It
 
 
 def engine_for_build(plan: Plan, engine: Engine) -> Engine:
-    """`engine`, or an engine in this process if the build is too small for workers to pay off."""
+    """Return `engine`, or an engine in this process if the build is too small to need workers."""
     work = (_seconds(item) for shard in plan.shards for item in shard.items)
     return engine.for_work(work)
 

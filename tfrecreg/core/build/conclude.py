@@ -55,7 +55,7 @@ class BuildResult(ShortRepr):
     settings: ChangedSettings
     """How its settings differ from the dataset's file and from earlier builds."""
     details: Mapping[tuple[str, str], str] = field(repr=False)
-    """The detail of the ledger's first entry for each split and code."""
+    """For each split and code, the detail of the first entry in the ledger."""
 
 
 def conclude(

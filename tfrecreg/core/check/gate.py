@@ -195,7 +195,7 @@ def wanted_validators(config: Config, policy: GateConfig) -> list[str]:
 
 
 def _of_another_state(found: Report, basis: Basis, resolved: Resolved) -> Iterator[str]:
-    """Reasons why a report is about another target, or lacks findings."""
+    """Yield the reasons if a report is about another target or lacks findings."""
     if found.judged:
         yield "was already judged by a gate, so it lacks the findings that waivers covered"
     schema = schema_digest(expect_schema(resolved))

@@ -131,7 +131,7 @@ def infer_schema(
     *,
     damage: list[PassedOver] | None = None,
 ) -> str:
-    """Draft a schema for people to review, from every undamaged record of a target."""
+    """From every undamaged record of a target, draft a schema for people to review."""
     sketcher = _Sketcher()
     result = read_whole(target, [sketcher], engine, progress, doing="looking at")
     if result.records == 0:

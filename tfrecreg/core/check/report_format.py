@@ -217,8 +217,8 @@ def _contradictions(found: Report, said: _Summary) -> Iterator[str]:
 
 
 def _severity_of(finding: Finding, code: Code, basis: Basis | None) -> Severity:
-    """The code's severity. For a finding about a question of the gate, the severity that the gate
-    sets.
+    """Return the code's severity. A finding about a question of the gate has the severity that the
+    gate sets.
     """
     questions = basis.limits.get("questions", {}) if basis is not None else {}
     question = questions.get(finding.fingerprint.rpartition(":")[2])

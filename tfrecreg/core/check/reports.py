@@ -189,7 +189,7 @@ class Report:
 
         Raises:
             FailureError: the check is incomplete.
-            RefusedError: there are such findings; the error's `findings` has them.
+            RefusedError: there are such findings. They are in the error's `findings`.
             UsageError: `severity` is another word.
 
         Example:

@@ -318,7 +318,7 @@ def _is_history(dataset: Dataset) -> bool:
 
 
 def _local(dataset: Dataset) -> Resolved:
-    """The build of a dataset. If it has no build, its newest release, whose bytes must be here."""
+    """Find the build of a dataset. If it has no build, use its newest release if that is here."""
     versions = not_yanked(dataset)
     if versions and not dataset.is_built() and not has_shards(dataset):
         newest = open_release(dataset, versions[-1])
@@ -328,7 +328,9 @@ def _local(dataset: Dataset) -> Resolved:
 
 
 def scan_cache(registry: Registry | None, *, reuse: bool) -> ScanCache | None:
-    """The cache of a registry. Without a registry, the user's cache; None if it has no folder."""
+    """Return the cache of a registry. Without one, return the user's cache, or None if it has no
+    folder.
+    """
     if registry is not None:
         return ScanCache(registry.storage, layout.CHECKS, reuse=reuse)
     storage = user_cache()

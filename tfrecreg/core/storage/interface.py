@@ -135,7 +135,7 @@ class Readable(Protocol):
         """The storage of the folder `path`, which need not exist yet."""
 
     def may_refuse(self) -> bool:
-        """Whether the storage may refuse to read files in its folder that the user did not name."""
+        """Whether the storage may refuse to read a file in its folder unless the user named it."""
 
     def stat(self, path: str, *, follow: Follow = "inside") -> Entry | None:
         """The entry at `path`, or None.

@@ -120,7 +120,7 @@ class RemoteReader(Reader):
         self._elsewhere: deque[tuple[int, int, bytes]] = deque(maxlen=_REMEMBERED)
         self._confirmed: set[int] = set()
         self._is_checked = size <= BLOCK_BYTES
-        """Whether the file was found unchanged after its last block arrived."""
+        """Whether a check after the last block arrived found the file unchanged."""
 
     def read_at(self, start: int, length: int) -> bytes:
         length = min(length, self.size - start)

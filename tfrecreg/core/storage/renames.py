@@ -1,4 +1,4 @@
-"""Moves a folder to a free name, and exchanges two folders: atomically if possible.
+"""Moves a folder to a free name and exchanges two folders, atomically if possible.
 
 Linux does both with flags of renameat2(2). Elsewhere, and on file systems without the flags, plain
 renames are used. :func:`replace` says what a kill between them leaves.

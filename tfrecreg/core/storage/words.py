@@ -51,7 +51,7 @@ class PathWord:
         return str(Path(self.pattern, path))
 
     def matches(self) -> list[str]:
-        """The file whose name is the word. If there is none, the files that match the word as a
+        """Find the file whose name is the word. If there is none, find files that match it as a
         glob.
         """
         try:

@@ -35,7 +35,7 @@ E = TypeVar("E", bound=Item | Skipped | Remark | RawFile)
 
 _BOXES = ("image/object/bbox/xmin", "image/panoptic/segment/bbox/xmin")
 _LABELS = ("image/class/label", "class/label", "label")
-"""Features with the class of an item, unless label maps name other features."""
+"""Features that may hold the class of an item if no feature with a label map does."""
 _NONE: frozenset[str] = frozenset()
 _ENTRIES: tuple[type[Item | Skipped | Remark], ...] = (Item, Skipped, Remark)
 """The types of the entries that a source lists."""

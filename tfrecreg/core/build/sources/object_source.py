@@ -250,8 +250,8 @@ class ImageView(NamedTuple):
         cls, path: str, data: bytes, options: ObjectOptions, *, width: int = 0, height: int = 0
     ) -> tuple[bytes, ImageHeader, ImageView]:
         """The bytes to write, their header, and the view of the image. If `options` say so, the
-        image is rotated by its EXIF orientation. `width` and `height` are the annotations' pixels,
-        or 0. If the image has another size, a remark (SRC120) is added.
+        image is rotated by its EXIF orientation. `width` and `height` are the size that the
+        annotations state, or 0. If the image has another size, a remark (SRC120) is added.
 
         Raises:
             ImageError: `data` are not an image with a readable header.

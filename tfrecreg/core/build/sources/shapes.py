@@ -270,7 +270,7 @@ class Keypoints:
         self._labelled: list[int] = []
 
     def add(self) -> None:
-        """Add an object without keypoints. Its keypoints are zeros that are not labeled."""
+        """Add an object without keypoints. Its keypoints are zeros and count as not labeled."""
         self._x += [0.0] * self._count
         self._y += [0.0] * self._count
         self._visibility += [0] * self._count
