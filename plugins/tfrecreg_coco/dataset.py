@@ -330,7 +330,7 @@ class CocoDataset:
         if ids and not contiguous and not 0 <= ids[0] <= ids[-1] < _MAX_LABEL:
             raise RawDataError(
                 f"labels must be from 0 to {_MAX_LABEL - 1}, but the ids of the categories are "
-                f"from {ids[0]} to {ids[-1]}: `categories=contiguous` counts from 0"
+                f"from {ids[0]} to {ids[-1]}: `categories=contiguous` numbers them from 0"
             )
         all_say = all(category.isthing is not None for category in found.values())
         labels: CategoryLabels = {}
@@ -366,7 +366,7 @@ class CocoDataset:
         return chosen
 
     def _annotation_files(self) -> list[AnnotationFile]:
-        """The files that the option names, or else the files in the first usual place."""
+        """The files that the option names. Without it, they are in the first usual place."""
         if self._options.annotations:
             given = map(split_and_path, self._options.annotations)
             return [self._annotation_file(path, split) for split, path in given]
@@ -402,7 +402,7 @@ class CocoDataset:
         )
 
     def _annotation_file(self, path: str, split: str = "") -> AnnotationFile:
-        """A file with its tasks. Its name states the task, or else its annotations show them."""
+        """A file with its tasks. If its name states no task, its annotations decide."""
         task, word = task_and_word(path)
         if task:
             return AnnotationFile(path, (task,), word, split)
@@ -433,7 +433,7 @@ class CocoDataset:
         if len(annotated) > 1:
             raise RawDataError(
                 f"the annotation files hold {', '.join(annotated)}, but no instances",
-                hint=f"select tasks: --option tasks={','.join(annotated)}, or one of these",
+                hint=f"select all or some of these: --option tasks={','.join(annotated)}",
             )
         return annotated or tasks
 
@@ -497,7 +497,9 @@ class CocoDataset:
         return Table(path, task, images, categories, annotations, keypoints)
 
     def _folder(self, option: str, split: str, usual: Sequence[str], names: Iterable[str]) -> str:
-        """The folder that an option names, or else the first usual folder with one of `names`."""
+        """The folder that an option names, or else the first usual folder that contains one of
+        `names`.
+        """
         given = dict(map(split_and_path, getattr(self._options, option)))
         folder = given.get(split, given.get(""))
         if folder is not None:
@@ -541,7 +543,7 @@ class CocoDataset:
             except SkipImage as error:
                 yield Skipped(split.name, path, error.code, error.detail)
         if moved:
-            why = "paths lead out of the raw folder; files inside with the same ends were read"
+            why = "paths lead out of the raw folder, so files in it with the same endings were read"
             self.remarks.append(paths_remark(split.name, "SRC116", moved, why))
 
     def _segments(self, split: CocoSplit, image_id: Id, moved: list[str]) -> str:
@@ -562,7 +564,7 @@ class CocoDataset:
 
     def _path(self, folder: str, name: str, moved: list[str]) -> str:
         """The path of the file that annotations call `name`. If `name` leads out of the raw folder,
-        it is the longest end of `name` that exists inside the raw folder.
+        the path is the longest trailing part of `name` that exists inside the raw folder.
         """
         plain = name.replace("\\", "/")
         path = self._locate(folder, plain) or _below(folder, plain)
@@ -581,7 +583,7 @@ class CocoDataset:
         return next((path for path in paths if path in self.files), "")
 
     def _remark_others(self) -> None:
-        """Remark on JSON that was not read, and on images that no annotation file names."""
+        """Add remarks on JSON that was not read, and on images that no annotation file names."""
         first = self.splits[0].name
         for path, error in self._unread.items():
             self.remarks.append(Remark(first, path, "SRC015", error.message))

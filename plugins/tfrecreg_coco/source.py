@@ -3,8 +3,8 @@
 Run lengths (RLE) describe a mask of h × w pixels, column by column from the top left: the number of
 zeros, then the number of ones, and so on. Their text form (the MIT-licensed `maskApi.c` of COCO)
 has a number per run. The first three are lengths; each further number is the difference from the
-run two before. A number has base-32 digits, the lowest first. A digit is the character 48 + digit,
-plus 32 if more digits follow. A number is negative if its last digit has the bit 16.
+run two positions earlier. A number has base-32 digits, the lowest first. A digit is the character
+48 + digit, plus 32 if more digits follow. A number is negative if its last digit has the bit 16.
 """
 
 from __future__ import annotations
@@ -280,7 +280,7 @@ def _objects(
 def _panoptic(
     annotations: Sequence[Annotation], png: bytes | None, labels: CategoryLabels, view: ImageView
 ) -> Example:
-    """The features of the panoptic segments of one image, with the PNG that paints them. The id of
+    """The features of the panoptic segments of one image, with the PNG of their pixels. The id of
     a pixel's segment is red + 256 × green + 256² × blue.
     """
     boxes = Boxes(labels, view)
@@ -392,7 +392,9 @@ class Masks:
         }
 
     def _runs(self, rle: _Rle) -> list[int]:
-        """The run lengths, checked against the image: C code allocates the size that they state."""
+        """The run lengths. They are checked against the image, because C code allocates the size
+        that they state.
+        """
         height, width = rle.size
         if (width, height) not in self._sizes:
             expected = " or ".join(f"{wide} × {high}" for wide, high in dict.fromkeys(self._sizes))

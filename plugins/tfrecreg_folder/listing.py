@@ -1,4 +1,4 @@
-"""The items of a folder (files, or groups of files with one stem), their splits and classes."""
+"""The items of a folder (files or groups of files with one stem), with their splits and classes."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ class FolderOptions:
     """Options of the source `folder`."""
 
     suffixes: tuple[str, ...] = ()
-    """Take only files with these suffixes, such as `wav,flac`, in any case; a remark counts the
-    other files. Default: every file."""
+    """Take only files with these suffixes, such as `wav,flac`, in upper or lower case; a remark
+    counts the other files. Default: every file."""
     pair: tuple[str, ...] = ()
     """Files that differ only by these suffixes form one record. For example, `wav,txt` makes one
     record of `clip.wav` and `clip.txt`. Only files with these suffixes are taken."""

@@ -37,8 +37,8 @@ def tfrecreg_sources() -> Iterator[SourceRecord]:
 
 def _examine(preview: RawPreview) -> Recognition | None:
     """Recognize Parquet files that a README or a schema describes with Hugging Face's features, and
-    files with paths as on the Hub. Return None for other Parquet files beside folders, because
-    their columns may name files in the folders.
+    files with paths as on the Hub. Return None for other Parquet files if folders are beside them,
+    because their columns may name files in these folders.
     """
     from tfrecreg.api import Recognition
 

@@ -2,7 +2,7 @@
 
 ``docs/sources/tables.md`` has the rules for features.
 
-Columns are split into leaves. Each field of a struct becomes a leaf, also if the struct is in a
+Columns are split into leaves. Each field of a struct becomes a leaf, even if the struct is in a
 list. So a leaf is one value, a list of values, or nested lists, whose values are joined to one
 list.
 """
@@ -50,7 +50,7 @@ _Found = Iterator[tuple[TypePath, HubType]]
 
 def hub_types(metadata: Mapping[bytes, bytes], features: Any) -> HubTypes:
     """The types of images, sounds, class names and arrays, by path. The metadata of the schema
-    declare them, or else the README's `features`.
+    declare them, or else the README's `features` do.
 
     These types only add to Arrow's types. A path consists of the name of the column and the names
     of the fields of structs. Lists add nothing to the path.
@@ -290,7 +290,9 @@ def _with_statistics(leaf: Leaf, footers: Footers) -> Leaf:
 
 
 def _usual_names(leaves: Sequence[Leaf]) -> Iterator[Leaf]:
-    """The leaves. The only image gets its usual name, and so does the only class beside it."""
+    """The leaves. A single image gets its usual name, and so does a single class beside such an
+    image.
+    """
     images = [each for each in leaves if each.form == "image" and not each.is_list]
     classes = [each for each in leaves if each.form == "class" and not each.is_list]
     for each in leaves:
@@ -421,7 +423,7 @@ def _floats(leaf: Leaf, values: Any, rounds: bool) -> Any:
 
 
 def _blobs(leaf: Leaf, values: Any) -> tuple[Example, str]:
-    """The bytes and paths of images, of sounds, or of bytes that `tfrecreg export` wrote."""
+    """The bytes and paths of images or sounds, or other bytes that `tfrecreg export` wrote."""
     paths: list[str] = []
     if pa.types.is_struct(values.type):
         parts = {values.type.field(at).name: each for at, each in enumerate(values.flatten())}

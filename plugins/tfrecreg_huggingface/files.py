@@ -131,7 +131,7 @@ class DataFiles(NamedTuple):
     config: str
     files: list[DataFile]
     left_out: list[str]
-    """Files of other configurations, or of no split."""
+    """Files that belong to another configuration, or to no split."""
     missing: list[Skipped]
     """One entry for each file that a numbered set lacks."""
 

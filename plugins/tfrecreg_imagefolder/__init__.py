@@ -3,7 +3,7 @@
 It is a plugin like any other: the entry-point group `tfrecreg` announces it, and the only module of
 the project that it imports is `tfrecreg.api`.
 
-- `listing`: options; the items of class folders, with or without folders of splits above them
+- `listing`: the options, and the items of class folders, which may be in folders of splits
 - `label_file`: the items of a flat folder, labelled by a label file or by the names of files
 - `source`: :class:`~tfrecreg_imagefolder.source.ImageFolderSource`, which makes the examples
 

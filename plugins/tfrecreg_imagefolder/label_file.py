@@ -58,7 +58,7 @@ _LABELS = frozenset(
 _SPLITS = frozenset({"set", "split", "subset"})
 
 Files = Mapping[str, tuple[int, SkipImage | None]]
-"""The size of each file, and the reason if it cannot be opened."""
+"""For each file, its size, and the reason if it cannot be opened."""
 
 
 class LabelRow(NamedTuple):
@@ -77,11 +77,12 @@ class LabelRow(NamedTuple):
 
 
 def list_flat_folder(raw: Storage, options: ImageFolderOptions) -> Listing:
-    """The items of a folder without class folders. A label file names the images with their classes
-    or lists the classes in the order of the images, or the images' own names contain the classes.
+    """The items of a folder without class folders. A label file names the class of each image, or
+    lists the classes in the order of the images. Without a label file, the names of the images
+    contain the classes.
 
-    Files without a label are left out as stray. Images for which `class_pattern` finds no class are
-    skipped.
+    Files without a label are left out and counted as stray. Images for which `class_pattern` finds
+    no class are skipped.
     """
     path = options.label_file or ""
     if PurePath(path).is_relative_to(raw.root):
@@ -128,7 +129,7 @@ def list_flat_folder(raw: Storage, options: ImageFolderOptions) -> Listing:
 def read_label_file(
     raw: Storage, path: str, options: ImageFolderOptions
 ) -> tuple[bool, list[LabelRow]]:
-    """Whether the lines of a label file name files, and the lines themselves."""
+    """Two results: whether the lines of a label file name files, and the lines."""
     text = _read_text(raw, path, options)
     every = enumerate(text.replace("\r\n", "\n").split("\n"), start=1)
     lines = [(number, line) for number, line in every if line.strip()]

@@ -57,8 +57,8 @@ class ImageFolderOptions:
     """The number of the first class."""
     label_file: str | None = None
     """A file that labels the images: CSV with file and label, lines of file and label, or one label
-    per line in the order of the files' names, like ImageNet's synsets. The path is absolute, or
-    relative to the raw folder and may lead out of it."""
+    per line in the order of the files' names, like ImageNet's synsets. The path is absolute or
+    relative to the raw folder, and may lead out of it."""
     class_pattern: str | None = None
     """A regular expression for the names of files. The text of its first group is the class: for
     example, `^(n[0-9]+)_` finds the class `n01440764` in `n01440764_tench.jpg`."""
@@ -86,7 +86,7 @@ class ImageFolderOptions:
         is_other_layout = self.layout in (("class", "split") if self.flat else ("flat",))
         problems = {
             "`class_pattern` needs a group in parentheses: its text is the class": not groups,
-            "`label_file` and `class_pattern` both name the classes": (
+            "`label_file` and `class_pattern` cannot be used together": (
                 self.label_file is not None and self.class_pattern is not None
             ),
             "only `layout=flat` takes `label_file` or `class_pattern`, and it needs one of them": (
@@ -322,7 +322,7 @@ def list_class_folders(raw: Storage, options: ImageFolderOptions) -> Listing:
 
 
 def sort_classes(names: Iterable[str], options: ImageFolderOptions, what: str) -> list[str]:
-    """Class names in byte order; names that are not UTF-8, or twins, are refused."""
+    """Class names in byte order. Names that are not UTF-8 are refused, and so are twins."""
     try:
         found = sorted(names, key=str.encode)
     except UnicodeEncodeError as error:

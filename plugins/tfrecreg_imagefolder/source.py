@@ -151,7 +151,7 @@ class ImageFolderSource(Source):
         return example
 
     def _class(self, state: bytes) -> tuple[str, Feature, Feature]:
-        """The folder before the key, and the features that all images of a class share."""
+        """The path before the key, and the features that all images of a class share."""
         found = self._classes.get(state)
         if found is None:
             label, folder, name = msgspec.msgpack.decode(state, type=ItemClass)

@@ -84,7 +84,9 @@ class IdxFolder:
         """Files that exist both plain and as ``.gz``, as torchvision leaves them."""
         compressed = {gz for _, gz in self.twins}
         self.pairs: dict[str, tuple[IdxName, IdxName]] = {}
-        """For each split, train first, the files of images and labels. Of twins, the plain file."""
+        """For each split, train first, the files of images and labels. If a file exists in both
+        forms, the plain one is used.
+        """
         for split in dict.fromkeys(SPLITS.values()):
             roles: dict[str, list[IdxName]] = {role: [] for role in DIMENSIONS}
             for name in files.values():

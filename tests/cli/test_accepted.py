@@ -129,7 +129,7 @@ def test_raw_of_the_file_counts_for_adopted_data(cli, registry, foreign, before)
         return
     assert done.code == 0
     assert (
-        f"`{registry.parent}/raw`, the `raw` of `pets`, is not here: inflation is not judged"
+        f"the raw data of `pets` are not in `{registry.parent}/raw`, so inflation is not judged"
         in done.err
     )
     done = cli("release", "pets", "--version", "1.0.0")

@@ -62,7 +62,7 @@ def test_a_failed_build_leaves_the_old_one_and_says_why(cli, raw, registry) -> N
     schema.write_text(schema.read_text().replace('value: "png"', 'value: "jpeg"'))
     done = cli("build", "digits")
     assert done.code == 1
-    assert "the new build does not pass its own check, and the old one stays" in done.err
+    assert "the new build does not pass its own check, so the old one stays" in done.err
     assert "error SCH006" in done.err
     assert tree(registry / "data") == before
 

@@ -55,7 +55,7 @@ def test_damage_that_is_passed_over_is_told(cli, shard) -> None:
     assert done.code == 1
     assert done.out.count(", record ") == 2
     assert (
-        f"error: 1 damaged place was skipped, the first is record 0 of `{shard}`, at byte 0: "
+        f"error: 1 damaged place was skipped; the first is record 0 of `{shard}`, at byte 0: "
         "CRC002: data checksum should be "
     ) in done.err
     assert f"hint: tfrecreg check {shard}" in done.err

@@ -81,7 +81,7 @@ def test_a_draft_of_damaged_data_says_what_it_left_out(cli, shard: Path, tmp_pat
     document = cli("schema", "infer", shard, "--json")
     assert (written.code, shown.code, document.code) == (1, 1, 1)
     assert draft.read_text() == shown.out == document.json["schema"]
-    message = f"error: 1 damaged place was skipped, the first is record 0 of `{shard}`, at byte"
+    message = f"error: 1 damaged place was skipped; the first is record 0 of `{shard}`, at byte"
     for done in (written, shown):
         assert message in done.err
         assert f"hint: tfrecreg check {shard}" in done.err

@@ -46,7 +46,8 @@ SOURCES = {
     "labels of no feature": (
         SCHEMA,
         f'{SCHEMA}\n\n    def labels(self):\n        return {{"label": ["a"]}}',
-        "names in `labels` the feature `label`, but no record and no schema has it",
+        "has names in `labels` for `label`, but neither the records nor the schema have this "
+        "feature",
     ),
     "a method that is misspelt": (
         SCHEMA,

@@ -39,7 +39,7 @@ _CASES = {
     "SRC116": {
         "clipped": "sticks out and was clipped",
         "no labels": "^(no label file|no XML), so no objects",
-        "path": "outside the raw folder|out of the raw folder; ",
+        "path": "outside the raw folder|out of the raw folder, so ",
     },
     "SRC117": {
         "image": "^no annotation file that was read names|^no row names these|^in no split: |"

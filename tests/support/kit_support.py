@@ -155,7 +155,7 @@ FAULTS: dict[str, tuple[type[Source], str]] = {
     "bytes_on_every_engine": (Faulty, "with one process and with two"),
     "listing_is_repeatable": (Faulty, "`items` differs"),
     "items": (Faulty, "these keys are not unique"),
-    "source_is_picklable": (Faulty, "cannot travel to a worker process"),
+    "source_is_picklable": (Faulty, "cannot be sent to a worker process"),
     "examples_fit_the_schema": (Faulty, "SCH003"),
     "labels": (Faulty, "has the number 1 in `label`, but `labels` has only 1 names"),
     "raw_files": (Faulty, "`stored` of `a.txt`"),

@@ -304,7 +304,9 @@ class TestGate:
         config.write_text("")
         path = saved()
         config.write_text(ROWS)
-        with pytest.raises(UsageError, match="lacks `questions`, which the gate of `digits` asks"):
+        with pytest.raises(
+            UsageError, match="lacks `questions`, which the gate of `digits` requires"
+        ):
             judged(path)
         path = saved()
         report = judged(path)

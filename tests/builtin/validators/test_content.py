@@ -138,8 +138,8 @@ def test_without_indexes_only_the_split_is_named(digits_registry: Path, tmp_path
     (finding,) = content(report)
     assert finding.message == "the records of `train` differ from `digits@1.0.0`"
     assert finding.locations[0].detail == (
-        "expected 200, found 199; which records differ is unknown, because the index of "
-        "`digits-train.tfrecord-00000-of-00002` of `digits@1.0.0` is not on this machine"
+        "expected 200, found 199; it is unknown which records differ, because the index of "
+        "`digits-train.tfrecord-00000-of-00002` in `digits@1.0.0` is not on this machine"
     )
 
 

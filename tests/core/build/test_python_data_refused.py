@@ -170,7 +170,7 @@ def test_data_that_break_the_accepted_schema_are_refused(registry: Registry) -> 
     assert isinstance(error, RefusedError)
     assert error.exit_code == 1
     assert error.message == (
-        "the new build does not pass its own check, and the old one stays: `label` should have "
+        "the new build does not pass its own check, so the old one stays: `label` should have "
         "exactly 1 value (split `train`, key `a-2`)"
     )
     assert [each.code for each in error.findings] == ["SCH004", "SCH006"]

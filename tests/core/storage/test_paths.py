@@ -88,8 +88,8 @@ class TestPaths:
         with pytest.raises(UsageError) as caught:
             call(storage)  # type: ignore[operator]  # a lambda
         assert caught.value.message.endswith(
-            f"is not below `{storage.root}`: a symbolic link on the way leads to `{outside}`, "
-            "and nothing is changed there"
+            f"is not below `{storage.root}`, because a symbolic link on the way leads to "
+            f"`{outside}`; nothing is changed there"
         )
         assert sorted(outside.rglob("*")) == before
 

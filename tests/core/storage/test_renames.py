@@ -230,7 +230,7 @@ class TestReplaceDir:
             storage.replace_dir("stage", "data")
         assert caught.value.message == (
             f"`{storage.root}/stage.old` is in the way: it is the old content of a folder that "
-            "was to be replaced, but which folder is unknown"
+            "was to be replaced, but it is unknown which folder"
         )
         assert tree(storage) == before
 

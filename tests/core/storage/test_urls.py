@@ -34,7 +34,7 @@ def test_messages_have_no_secrets(url: str, shown: str | None) -> None:
             "https://user:hunter2@host/a?sig=hunter2",
             "a URL of `https://` holds a password or token, which others would see",
         ),
-        ("s3://b/a?sig=hunter2", "`s3://b/a` has a query, which `s3://` does not have"),
+        ("s3://b/a?sig=hunter2", "`s3://b/a` has a query, but URLs of `s3://` have none"),
         ("git://../..:main@x", "`git://../..:main@x` is not read: `git://` is not known as"),
         ("local://../x", "`local://../x` is not read: `local://` is not known as a remote store"),
         ("LOCAL://../x", "`LOCAL://../x` is not read: `LOCAL://` is not known as a remote store"),

@@ -162,9 +162,9 @@ def _expect_features(prepared: Prepared, labels: Iterable[str], known: Collectio
         below = f"{feature}/"
         if feature in known or ids_of in known or any(name.startswith(below) for name in known):
             continue
-        about = f"the feature `{feature}`, but no record and no schema has it"
+        about = f"`{feature}`, but neither the records nor the schema have this feature"
         about += did_you_mean(feature, known)
-        raise prepared.source.plugin_id.error(f"names in `labels` {about}")
+        raise prepared.source.plugin_id.error(f"has names in `labels` for {about}")
 
 
 def ledger_entries(plan: Plan, made: Sequence[MadeShard]) -> list[Skipped | Remark]:
@@ -213,8 +213,8 @@ def _splits(made: Sequence[MadeShard], build: Storage) -> tuple[list[SplitEntry]
 
 
 _SHARDS_PER_JOB = 2
-"""With this many shards per worker, all workers stay busy to the end. If there are fewer, they are
-made in segments, although that writes every byte twice.
+"""With this many shards per worker, all workers stay busy to the end. If a build has fewer shards,
+it makes them in segments, although that writes every byte twice.
 """
 
 
@@ -272,7 +272,7 @@ class _Tasks:
 def _fresh(
     tasks: _Tasks, todo: Sequence[PlannedShard], engine: Engine
 ) -> Generator[MadeShard, None, None]:
-    """Make shards. If there are few, those without a base are made in segments."""
+    """Make shards. If there are few, shards without a base are made in segments."""
     progress = tasks.prepared.progress
     whole = engine.jobs == 1 or len(todo) >= _SHARDS_PER_JOB * engine.jobs
     cut = [not whole and shard.base is None for shard in todo]

@@ -1,7 +1,7 @@
 """Grow a dataset from a release. Shards in which nothing changed are kept.
 
-- A shard of the base keeps its items, in its order. Items that are missing from the raw data are
-  removed.
+- A shard of the base keeps its items, in the same order. Items that are missing from the raw data
+  are removed.
 - Items missing from the base go into new shards, in the order that a plan gives to all items.
 - Small shards at the end of a split are merged with the added items, if those shards have at most a
   tenth of the added bytes. So an incremental build writes little more than the additions, and small
@@ -105,7 +105,9 @@ class ShardItems:
 
 
 def find_base(registry: Registry, dataset: str, wanted: str | None) -> Base | None:
-    """The release that `wanted` names, or the latest. None for ``none``, or without a release."""
+    """The release that `wanted` names, or the latest. None if `wanted` is ``none``, or if no
+    release exists.
+    """
     if wanted == "none" or (wanted is None and not not_yanked(registry.dataset(dataset))):
         return None
     text = wanted or "latest"

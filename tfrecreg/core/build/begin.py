@@ -87,7 +87,7 @@ def growth_of(plan: Plan, kept: Collection[str], sizes: Mapping[str, int]) -> Gr
 
 
 def choose_base(prepared: Prepared) -> Base | None:
-    """The base. None without a release, or if the request changes the size or compression of
+    """The base. None if there is no release, or if the request changes the size or compression of
     shards.
     """
     request = prepared.request
@@ -95,7 +95,8 @@ def choose_base(prepared: Prepared) -> Base | None:
     if request.policy is not None:
         if named:
             raise UsageError(
-                "`--base` and the number of shards exclude each other: base shards are kept"
+                "`--base` cannot be used with a number of shards, because shards of the base are "
+                "kept"
             )
         return None
     base = find_base(prepared.registry, request.name, request.base)
@@ -126,7 +127,7 @@ class BuildStart:
 
 
 def begin(prepared: Prepared, engine: Engine) -> BuildStart:
-    """Plan the build, and raise errors now that would otherwise come at its end."""
+    """Plan the build. Errors that would otherwise occur at its end are raised here."""
     progress, source = prepared.progress, prepared.source
     settings = compare_settings(prepared)
     for note in settings.notes():
@@ -161,7 +162,7 @@ def begin(prepared: Prepared, engine: Engine) -> BuildStart:
 
 
 def _expect_buildable(dataset: Dataset) -> None:
-    """Refuse, before any work, a build that could not be published without losing files."""
+    """Before any work, refuse a build that could not be published without losing files."""
     expect_no_foreign_files(dataset)
     try:
         before = dataset.build_manifest()
@@ -205,7 +206,7 @@ def _counted(listed: Iterable[ListedItem], ticker: Ticker, engine: Engine) -> It
 
 
 def engine_for_build(plan: Plan, engine: Engine) -> Engine:
-    """`engine`, or an engine in this process if the build is too small for workers to pay off."""
+    """Return `engine`, or an engine in this process if the build is too small to need workers."""
     work = (_seconds(item) for shard in plan.shards for item in shard.items)
     return engine.for_work(work)
 

@@ -55,7 +55,7 @@ class BuildResult(ShortRepr):
     settings: ChangedSettings
     """How its settings differ from the dataset's file and from earlier builds."""
     details: Mapping[tuple[str, str], str] = field(repr=False)
-    """The detail of the ledger's first entry for each split and code."""
+    """For each split and code, the detail of the first entry in the ledger."""
 
 
 def conclude(
@@ -120,7 +120,7 @@ def _read_back(start: BuildStart, manifest: Manifest, folder: Storage, engine: E
     options = CheckOptions(only=only, fail_on=FailOn.ERROR)
     config, progress = prepared.registry.config, prepared.progress
     report = check_target(target, config, options, engine=engine, progress=progress)
-    stays = ", and the old one stays" if dataset.is_built() else ""
+    stays = ", so the old one stays" if dataset.is_built() else ""
     if report.errors:
         raise FailureError(f"the new build could not be read back{stays}: {report.errors[0]}")
     if report.status != "pass":
@@ -235,7 +235,7 @@ class Origin:
 
     @property
     def gate(self) -> str:
-        """Whether the version passed the gate, in words."""
+        """A text that says whether the version passed the gate."""
         if self.manifest.release is None:
             return "not applied yet: it is applied when the build is released"
         return "passed, as for every release"

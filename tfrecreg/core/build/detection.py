@@ -58,7 +58,7 @@ class Detection:
     others: tuple[Candidate, ...]
     """Sources that match less well, but can also read some of the raw data."""
     above: str
-    """A folder above that the source can read as well; empty if there is none."""
+    """A parent folder that the source can read as well; empty if there is none."""
     failed: tuple[str, ...]
     """Why some sources could not be asked, one line each."""
 
@@ -154,7 +154,7 @@ def candidates_for(raw: RawStorage, known: Plugins) -> tuple[list[Candidate], li
 
 
 class _ListedOnce:
-    """Raw data that list each folder only once, although all sources ask for it."""
+    """A view of the raw data that lists each folder only once, although all sources ask for it."""
 
     def __init__(self, raw: RawStorage) -> None:
         self._raw = raw
@@ -208,7 +208,7 @@ def glob_strength(glob: str) -> Strength:
 
 
 def _checked(found: object) -> Recognition | None:
-    """A plugin's answer. Its reason is escaped, and cut after 500 characters."""
+    """A plugin's answer. Its reason is escaped and cut to 500 characters."""
     if found is None:
         return None
     if not isinstance(found, Recognition) or found.strength not in STRENGTHS:
@@ -222,7 +222,7 @@ def _near(
 ) -> tuple[str, str] | None:
     """The source that best fits a nearby folder (one or two levels away), and the folder's path.
 
-    None if no source fits. A folder above must match exactly, or have a matching layout and no
+    None if no source fits. A parent folder must match exactly, or have a matching layout and no
     other files.
     """
     found: list[tuple[int, str, str]] = []

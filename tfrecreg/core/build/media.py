@@ -29,7 +29,7 @@ _WAV_HEADER = 44
 _UNKNOWN = 0xFFFFFFFF
 """The sample size in the header of a WAV that was written to a pipe."""
 _IMAGES = (b"avif", b"avis", b"heic", b"heix", b"mif1", b"msf1")
-"""Brands of images in the boxes of an MP4."""
+"""Brands in the header of an MP4 that show that it is an image."""
 
 
 class MediaError(ValueError):
@@ -69,7 +69,7 @@ def require_tinytag(what: str) -> None:
 
 
 def sniff_media(data: bytes) -> str | None:
-    """Tell the format of a sound or a video from its first bytes: one of :data:`MEDIA_FORMATS`."""
+    """Detect the format of a sound or a video by its first bytes: one of :data:`MEDIA_FORMATS`."""
     start, kind = data[:4], data[8:12]
     if start in (b"ID3\2", b"ID3\3", b"ID3\4"):
         size = 0

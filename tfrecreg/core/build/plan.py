@@ -78,7 +78,9 @@ class Plan:
     skipped: tuple[Skipped, ...]
     """Skipped items in order of split and key."""
     digest: str
-    """Hex. Equal plans make equal bytes, so this digest names the journal of a killed build."""
+    """Hex. Equal plans make equal bytes, so this digest identifies the unfinished files of a killed
+    build.
+    """
     remarks: tuple[Remark, ...] = ()
     """The source's remarks from listing, in order of split and key."""
     base: Base | None = None
@@ -122,7 +124,8 @@ def make_plan(
         if store is None:
             if not is_split_name(entry.split):
                 raise plugin_id.error(
-                    f"lists the split `{entry.split}`, expected letters, digits and `_`"
+                    f"lists the split `{entry.split}`, but the name of a split may have only "
+                    "letters, digits and `_`"
                 )
             store = splits[entry.split] = ItemStore(entry.split)
         store.add(entry)
@@ -191,7 +194,7 @@ _Ints = npt.NDArray[np.int64]
 
 _KEY = b"tfrecreg item order v1".ljust(32, b"\0")
 _ORDER_KEY = np.dtype("S16")
-"""An order key. NumPy drops zeros at its end, which does not change the order."""
+"""An order key. NumPy drops its trailing zeros, but this does not change the order."""
 
 _HELD = 1 << 25
 """Maximum size in bytes of the items that are kept in memory."""

@@ -53,7 +53,9 @@ class BuildRequest:
     max_dropped: SkipLimit | int | str | None = None
     """Maximum number of dropped objects per split, or their share."""
     default_schema: bool = False
-    """Whether to use the source's own schema, although the missing schema differed from it."""
+    """Whether to use the source's own schema, although the dataset had another schema, which is
+    missing now.
+    """
     base: str | None = None
     """The release to grow from: a version, a reference, or ``none``. None means the latest release.
     If the request sets the number of shards or another compression, None means that all shards are
@@ -104,7 +106,9 @@ def max_dropped(settings: DatasetConfig) -> SkipLimit:
 
 
 def _table(settings: DatasetConfig) -> dict[str, Any]:
-    """Settings by their keys in a dataset's file. A key without value or default has None."""
+    """Settings by their keys in a dataset's file. A key with neither a value nor a default has the
+    value None.
+    """
     return {
         "source": settings.source,
         "raw": settings.raw,
@@ -171,7 +175,7 @@ class Prepared:
 
 
 def code_of_source(distribution: str, source: GuardedSource) -> dict[str, str]:
-    """The digests of code that can change without a new version, by distribution."""
+    """For each distribution, the digest of its code if that can change without a new version."""
     found = {
         name: code_of(name, *((source.module,) if name != OURS else ()))
         for name in sorted({distribution, OURS})
@@ -249,7 +253,8 @@ def _expect_text(name: str, raw: str) -> None:
         raw.encode("utf-8")
     except UnicodeEncodeError:
         raise UsageError(
-            f"the raw folder `{raw}` is not UTF-8, so `{layout.dataset_path(name)}` cannot name it"
+            f"the path of the raw folder `{raw}` is not UTF-8, so it cannot be written into "
+            f"`{layout.dataset_path(name)}`"
         ) from None
 
 
@@ -275,7 +280,7 @@ def _raw(registry: Registry, request: BuildRequest, saved: str | None) -> tuple[
 class ChangedSettings:
     """How the settings of a build differ from recorded settings.
 
-    A difference maps the name of a setting to two values: in this build, and as recorded.
+    A difference maps the name of a setting to two values: the build's and the recorded one.
     """
 
     dataset: str

@@ -68,8 +68,8 @@ def build_from_source(
     engine: Engine | None = None,
     progress: Progress = SILENT,
 ) -> BuildResult:
-    """Make `data/<name>` from raw data that a source reads. For data of this program, use
-    :func:`tfrecreg.builtin.python_data.build.build`.
+    """Make `data/<name>` from raw data that a source reads. For data in the memory of this program,
+    use :func:`tfrecreg.builtin.python_data.build.build`.
     """
 
     def opened(_: Transaction, __: Engine) -> AbstractContextManager[Prepared]:

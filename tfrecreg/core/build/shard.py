@@ -260,7 +260,7 @@ def _identity(made: bytes | Skipped) -> bytes | Skipped:
 def _expect_same(
     source: GuardedSource, item: Item, before: bytes | Skipped, remarks: Sequence[Remark]
 ) -> None:
-    """Make the first item of a shard again, and refuse a source that makes something else."""
+    """Make the first item of a shard again, and refuse the source if the result differs."""
     again = Notes()
     if _identity(_example(source, item, again)) != before or again.remarks != remarks:
         raise source.plugin_id.error(
@@ -318,7 +318,7 @@ class Stage:
         self.storage.remove("segments")
 
     def finish(self, made: MadeShard) -> None:
-        """Note that a shard is finished, after its bytes were made durable."""
+        """Record that a shard is finished. Its bytes must already be durable."""
         with self.storage.create(_journal(made.entry.path)) as writer:
             writer.write(render_note(made))
 

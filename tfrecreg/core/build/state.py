@@ -136,7 +136,7 @@ def remove_leftovers(stage: Storage) -> None:
     """Remove the temporary files of a stage, before and after workers write to it.
 
     If a worker dies, an engine may run its task again. The result is whole then, but the unfinished
-    file of the dead worker remains. A worker that still writes fails when it renames its file.
+    file of the dead worker remains. A worker that is still writing fails when it renames its file.
     """
     for entry in list(stage.list()):
         if is_temporary(entry.path):
@@ -152,7 +152,7 @@ def expect_no_foreign_files(dataset: Dataset) -> None:
     if entry.kind != "dir" or next(storage.list(folder, recursive=False), None):
         raise UsageError(
             f"`{folder}` holds files that do not belong to a build and would be replaced",
-            hint=f"`tfrecreg adopt {dataset} --in-place` makes a build of TFRecords",
+            hint=f"`tfrecreg adopt {dataset} --in-place` turns TFRecords into a build",
         )
 
 
@@ -166,7 +166,7 @@ def expect_no_loss(dataset: Dataset, before: Manifest | None, content: str) -> N
         if release is not None and release.build == before.digest:
             return
     raise UsageError(
-        f"`{layout.build_folder(name)}` was adopted, holds other records than this build and was "
-        "never released: they would be lost",
+        f"`{layout.build_folder(name)}` was adopted and never released, and holds other records "
+        "than this build: they would be lost",
         hint=f"`tfrecreg release {name}` keeps them; or remove that folder",
     )

@@ -1,1 +1,1 @@
-"""The check: one pass over the bytes for all validators, the gate, the report."""
+"""The check: it passes over the bytes once for all validators, applies the gate and reports."""

@@ -51,9 +51,10 @@ def choose(
 ) -> Choice:
     """The validators that run on `target`.
 
-    The user's choice of validators replaces the gate's. If neither names any validators, all that
-    apply to the target run. The check is incomplete if the gate has limits for a missing validator,
-    unless the user names validators. If two plugins announce the same name, both validators run.
+    The user's choice of validators replaces the gate's. If neither names validators, all validators
+    that apply to the target run. The check is incomplete if the gate has limits for a missing
+    validator, unless the user names validators. If two plugins announce the same name, both
+    validators run.
     """
     known = known or plugins()
     names = {*known.names(ValidatorRecord), *(each.announced.name for each in known.disabled)}
@@ -141,7 +142,7 @@ def _consider(
     must: bool,
 ) -> None:
     """Make the validator and ask whether it applies. Check the gate's limits against the options
-    that it declares. Record the outcome.
+    that the validator declares. Record the outcome.
     """
     plugin = announced.plugin_id
     try:
@@ -178,8 +179,8 @@ def _consider(
 def _judge_limits(
     announced: Announced[ValidatorRecord], kind: type[Validator], gate: GateConfig
 ) -> None:
-    """Check the gate's limits for a validator against the options that it declares. A validator
-    that runs only with limits checks them itself.
+    """Check the gate's limits for a validator against the options that the validator declares. A
+    validator that runs only with limits checks them itself.
     """
     plugin, options = announced.plugin_id, gate.options_of(announced.name)
     declared = getattr(kind, "Options", None)
@@ -223,7 +224,9 @@ def _not_running(choice: Choice, plugin: PluginId, error: Exception, *, must: bo
 def _by_name(
     known: Plugins, names: Iterable[str], where: str = ""
 ) -> list[Announced[ValidatorRecord]]:
-    """The validators with these names, each once, in order. Errors mention the file `where`."""
+    """The validators with these names, each once, in order. Errors say that the names are in the
+    file `where`.
+    """
     found = {}
     for name in sorted(names):
         try:

@@ -61,7 +61,7 @@ class DigestPart(NamedTuple):
 
 
 class DigestVisitor(Visitor):
-    """Computes the digest of each record of a shard: 16 bytes per record, and 8 for its number."""
+    """Computes the digest of each record of a shard. Each takes 16 bytes; its number takes 8."""
 
     def __init__(self, shard: Shard) -> None:
         self._digests = bytearray()
@@ -98,7 +98,7 @@ class ContentValidator(Validator):
 
     def applies(self, target: Target) -> str | None:
         if target.expected is None:
-            return "no content is expected: --same-as or --expect names it"
+            return "no expected content was given: use --same-as or --expect"
         return None
 
     def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], Visitor]:
@@ -188,7 +188,7 @@ def _check_version(
 def _check_split(
     tally: Tally, parts: list[tuple[Shard, DigestPart]], expected: Expected, entry: SplitEntry
 ) -> None:
-    """Report which records of a split differ, or only that they differ if an index is missing."""
+    """Report which records of a split differ. If an index is missing, report only that they do."""
     name, split = expected.name, entry.name
     other = _Version(expected, split)
     if other.problem:
@@ -227,8 +227,8 @@ class _Version:
                 return
             if index is None:
                 self.problem = (
-                    "which records differ is unknown, because the index of "
-                    f"`{safe(entry.path)}` of `{expected.name}` is not on this machine"
+                    "it is unknown which records differ, because the index of "
+                    f"`{safe(entry.path)}` in `{expected.name}` is not on this machine"
                 )
                 return
             rows.append(_rows(index.digests.tobytes()))
@@ -261,9 +261,9 @@ def _rows(digests: bytes) -> SplitRows:
 
 
 def _difference(some: SplitRows, others: SplitRows) -> list[int]:
-    """Positions in `some` of the records that `others` lacks or has less often.
+    """Positions in `some` of the records that are missing from `others` or occur there less often.
 
-    If some of several equal records are surplus, the last of them are reported.
+    If `some` has more copies of a record than `others`, the last copies are reported.
     """
     names, inverse, counts = np.unique(some, return_inverse=True, return_counts=True)
     known, known_counts = np.unique(others, return_counts=True)

@@ -97,7 +97,7 @@ def without_repetitions(
 
 
 def _with_causes(findings: Sequence[Finding]) -> list[Finding]:
-    """Give each anomaly the count and the records of the finding that causes it.
+    """Give each anomaly the count and the records of the finding about the records that cause it.
 
     TFDV's statistics cover whole splits. Only the validator `schema`, if it ran, knows the records.
     """
@@ -310,7 +310,7 @@ PLOTS = {
     "features": ("feature", "bytes"),
     "classes": ("class", "records"),
 }
-"""The two columns of each table, by its name: the counted values, and their number."""
+"""For each table, the names of its two columns: the values, and the number that belongs to each."""
 
 _FORMULA = ("=", "+", "-", "@")
 """Spreadsheets interpret a cell that begins with one of these as a formula."""
@@ -362,7 +362,7 @@ def _mapping(value: object) -> Iterable[tuple[str, int]]:
 
 
 def _put(found: dict[str, Any], name: str, value: float) -> None:
-    """Set ``a.b.c`` in nested objects, or as one key if ``a`` or ``a.b`` is a number already."""
+    """Set ``a.b.c`` in nested objects. If ``a`` or ``a.b`` is a number, set it as one key."""
     *above, last = name.split(".")
     inner: Any = found
     for part in above:

@@ -101,7 +101,9 @@ def _expect_severities(config: Config, known: Iterable[str]) -> None:
 
 
 def _no_code(place: KeyPath, pattern: str, known: Iterable[str]) -> ConfigError:
-    """The error if no code matches `pattern`. It names codes that replaced it, or a similar one."""
+    """The error if no code matches `pattern`. It names codes that replaced `pattern`, or a similar
+    code.
+    """
     instead = what_became_of(pattern) or did_you_mean(pattern, known)
     return place.error(f"matches no code: `{pattern}`{instead}")
 
@@ -193,7 +195,7 @@ def wanted_validators(config: Config, policy: GateConfig) -> list[str]:
 
 
 def _of_another_state(found: Report, basis: Basis, resolved: Resolved) -> Iterator[str]:
-    """Reasons why a report is about another target, or lacks findings."""
+    """Yield the reasons if a report is about another target or lacks findings."""
     if found.judged:
         yield "was already judged by a gate, so it lacks the findings that waivers covered"
     schema = schema_digest(expect_schema(resolved))
@@ -237,7 +239,7 @@ def _not_looked_at(
     looked = {*found.validators, *(each.name for each in found.skipped)}
     missing = [name for name in wanted_validators(config, policy) if name not in looked]
     if missing and found.status != "error":
-        yield f"lacks {listed(missing)}, which the gate of `{dataset}` asks for"
+        yield f"lacks {listed(missing)}, which the gate of `{dataset}` requires"
     for name in found.validators:
         now = limits_of(config, policy, dataset, name)
         then = dict(basis.limits.get(name, {}))

@@ -47,7 +47,7 @@ def passed_over(name: str, damage: Sequence[PassedOver]) -> RefusedError:
     where = "" if first.record is None else f"record {first.record} of "
     places = "1 damaged place was" if total == 1 else f"{total} damaged places were"
     return RefusedError(
-        f"{places} skipped, the first is {where}`{first.shard}`, at byte {first.offset}: "
+        f"{places} skipped; the first is {where}`{first.shard}`, at byte {first.offset}: "
         f"{first.reason}",
         hint=f"tfrecreg check {name}",
     )
@@ -131,7 +131,7 @@ def infer_schema(
     *,
     damage: list[PassedOver] | None = None,
 ) -> str:
-    """Draft a schema for people to review, from every undamaged record of a target."""
+    """From every undamaged record of a target, draft a schema for people to review."""
     sketcher = _Sketcher()
     result = read_whole(target, [sketcher], engine, progress, doing="looking at")
     if result.records == 0:

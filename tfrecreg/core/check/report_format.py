@@ -40,8 +40,8 @@ class ReportContext:
     """The context that a format gets with the reports."""
 
     prefix: str = ""
-    """Relative path from the current folder to the registry of the reports. It is empty without a
-    registry, or if the registry is the current folder.
+    """Relative path from the current folder to the registry of the reports. Empty if there is no
+    registry, or if it is the current folder.
     """
     codes: Mapping[str, Code] = field(default_factory=dict)
     """Descriptions of the findings' codes. A report may come from a machine with other plugins, so
@@ -77,7 +77,7 @@ class ReportFormat(ABC):
     """Writes the reports of a call as one document. Each call creates it, without arguments."""
 
     def look(self, target: Target) -> Sequence[Validator]:
-        """Validators that look at the records in the same pass as the check, but find nothing.
+        """Validators that look at the records in the same pass as the check, but make no findings.
 
         Called once per target, before it is read. :meth:`render` uses the data that they collect.
         Not called by `gate`, which reads no records.
@@ -106,7 +106,7 @@ class ReportFormat(ABC):
         del reports, context
 
 
-_HINT = "tfrecreg check TARGET --fail-on never --format json --output FILE writes one"
+_HINT = "tfrecreg check TARGET --fail-on never --format json --output FILE writes a report"
 
 
 class _Summary(msgspec.Struct):
@@ -195,7 +195,9 @@ _BY_SCHEMA = "SCH"
 
 
 def _contradictions(found: Report, said: _Summary) -> Iterator[str]:
-    """Contradictions in a report, or with the codes. Such a report was edited or cut."""
+    """Contradictions within a report, or between the report and the codes. Such a report was edited
+    or cut.
+    """
     counted = severities_of(found.findings)
     if said.findings != len(found.findings):
         yield f"`summary.findings` is {said.findings}, found {len(found.findings)}"
@@ -215,7 +217,9 @@ def _contradictions(found: Report, said: _Summary) -> Iterator[str]:
 
 
 def _severity_of(finding: Finding, code: Code, basis: Basis | None) -> Severity:
-    """The code's severity or, for a question of the gate, the severity that the gate sets."""
+    """Return the code's severity. A finding about a question of the gate has the severity that the
+    gate sets.
+    """
     questions = basis.limits.get("questions", {}) if basis is not None else {}
     question = questions.get(finding.fingerprint.rpartition(":")[2])
     if code is QRY001 and isinstance(question, dict):

@@ -141,7 +141,8 @@ class Report:
     """Number of unchanged shards that were not read again; None if the check did not reuse earlier
     results."""
     releases: int | None = None
-    """Number of releases whose manifests and history alone were read; None for other checks."""
+    """Number of releases for which only the manifest and history were read; None for other checks.
+    """
     splits: Mapping[str, int] = field(default_factory=dict)
     """Number of records whose checksums hold, by split; empty if nothing was read."""
     judged: bool = True
@@ -163,13 +164,13 @@ class Report:
     errors: tuple[str, ...] = field(default=())
     """Reasons why the check is incomplete, one line each."""
     folder: str | None = None
-    """Folder of the shards: relative to the registry, or absolute without one. None for bare files,
-    because their locations have complete paths.
+    """Folder of the shards, relative to the registry. Without a registry, it is an absolute path.
+    None for bare files, because their locations have complete paths.
     """
     changes: tuple[str, ...] = ()
-    """What the build or release changed since the version before it, one line each."""
+    """Changes in the build or release since the version before it, one line each."""
     notes: tuple[str, ...] = ()
-    """Files beside the shards that the check used, or why it did not use them, one line each."""
+    """Lines that say which files beside the shards the check used, or why it did not use them."""
     basis: Basis | None = None
     """Inputs of the check; None if it did not run."""
 
@@ -188,7 +189,7 @@ class Report:
 
         Raises:
             FailureError: the check is incomplete.
-            RefusedError: there are such findings; the error's `findings` has them.
+            RefusedError: there are such findings. They are in the error's `findings`.
             UsageError: `severity` is another word.
 
         Example:
@@ -250,7 +251,9 @@ class Report:
 
     @property
     def accepted(self) -> Iterator[tuple[Finding, str]]:
-        """Each waived finding, and a text: who waived it, until when and why. Empty if unknown."""
+        """Each waived finding, with a text that says who waived it, until when and why. The text is
+        empty if this is unknown.
+        """
         for number, finding in enumerate(self.waived):
             waiver = self.waivers[number] if number < len(self.waivers) else None
             by = f"by {waiver.owner} until {waiver.expires}: {waiver.reason}" if waiver else ""

@@ -72,7 +72,7 @@ _BROKEN = (DatasetConfigError, ManifestError, NewerFormatError, SchemaError, Sto
 _UNFIT = (*_BROKEN, NotHereError)
 
 Beside: TypeAlias = Callable[[Target], Sequence[tuple[PluginId, Validator]]]
-"""Returns validators that look at a target's records without making findings, and their owner."""
+"""Returns validators that look at a target's records but make no findings, each with its plugin."""
 
 
 class _Todo(NamedTuple):
@@ -206,12 +206,13 @@ class _Check:
             reports.append(within._judged(found, alone=False))
         if not names:
             raise UsageError(
-                "the registry has no dataset yet", hint="tfrecreg build NAME, or name files"
+                "the registry has no dataset yet",
+                hint="tfrecreg build NAME, or name files to check",
             )
         if not reports:
             raise NotHereError(
-                f"none of {listed(names)} is here; without `--ignore-missing`, the report names a "
-                "command for each of them"
+                f"none of {listed(names)} is here; without `--ignore-missing`, the report says how "
+                "to get each of them"
             )
         return reports
 
@@ -249,8 +250,8 @@ class _Check:
         return replace(report, folder=folder)
 
     def _unjudged(self, name: str, error: TfrecregError, *, alone: bool) -> Report:
-        """The report about a target that could not be read. Raises `error` if the target is
-        `alone`, or if the schema that the user named is wrong.
+        """The report about a target that could not be read. Raises `error` if this is the only
+        target (`alone`), or if the schema that the user named is wrong.
         """
         if alone or (isinstance(error, SchemaError) and self.options.schema is not None):
             raise error
@@ -266,7 +267,7 @@ class _Check:
             raw = found.dataset.raw_folder if not found.manifest.raw.files else None
             if raw is not None and not Path(raw).is_dir():
                 self.progress.note(
-                    f"`{safe(raw, limit=1000)}`, the `raw` of `{found.dataset}`, is not here: "
+                    f"the raw data of `{found.dataset}` are not in `{safe(raw, limit=1000)}`, so "
                     "inflation is not judged"
                 )
                 raw = None
@@ -317,7 +318,7 @@ def _is_history(dataset: Dataset) -> bool:
 
 
 def _local(dataset: Dataset) -> Resolved:
-    """The build of a dataset, or else its newest release, if the bytes are here."""
+    """Find the build of a dataset. If it has no build, use its newest release if that is here."""
     versions = not_yanked(dataset)
     if versions and not dataset.is_built() and not has_shards(dataset):
         newest = open_release(dataset, versions[-1])
@@ -327,7 +328,9 @@ def _local(dataset: Dataset) -> Resolved:
 
 
 def scan_cache(registry: Registry | None, *, reuse: bool) -> ScanCache | None:
-    """The cache of a registry or, without one, of this user; None if there is no folder for it."""
+    """Return the cache of a registry. Without one, return the user's cache, or None if it has no
+    folder.
+    """
     if registry is not None:
         return ScanCache(registry.storage, layout.CHECKS, reuse=reuse)
     storage = user_cache()

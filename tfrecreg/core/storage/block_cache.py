@@ -15,7 +15,7 @@ next eviction corrects it.
 The least recently used blocks are evicted first. Readers that have an evicted block open can still
 read it, because a file exists until it is closed.
 
-Blocks are not verified here. The reader of the records verifies them and tells the cache to drop a
+Blocks are not verified here. The reader of the records verifies them and makes the cache drop a
 damaged block.
 """
 
@@ -66,7 +66,7 @@ _PAUSE = 0.02
 _TOUCHED_NS = 1_000_000_000
 """Minimum time, in nanoseconds, between two recorded uses of a block."""
 _FULL_FOR = 256
-"""After a block finds no room, this many more are not kept, unless they may evict used blocks."""
+"""After a block does not fit, this many more blocks are kept only if they may evict used blocks."""
 
 
 def open_cache(folder: str | os.PathLike[str] | None, limit: int | str | None) -> BlockCache | None:
@@ -132,7 +132,9 @@ class BlockCache:
         """Size of a block, a power of two. The last block of a file is smaller."""
         self._root = os.path.join(self.folder, _FOLDER)
         self._since = time.time_ns()
-        """Blocks that were last used before this time may be evicted for any other block."""
+        """To make room for any other block, blocks that were last used before this time may be
+        evicted.
+        """
         self._open: OrderedDict[str, _OpenBlock] = OrderedDict()
         files = resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 4
         self._most_open = max(1, min(_OPEN, files, limit // self.block_bytes // 2))

@@ -119,7 +119,8 @@ class FarFiles:
         self.cache = cache
         self._process = 0
         self._known: dict[str, set[int]] = {}
-        """By key of a file: the numbers of the blocks that the cache had when it was last asked."""
+        """For each file's key: the numbers of the blocks that the cache had when it was last asked.
+        """
         self.staging = Staging()
 
     @property
@@ -151,8 +152,8 @@ class FarFiles:
                 awaited(each)
 
     def file(self, root: str, entry: Entry) -> FarFile | None:
-        """The file in its present state. None for a file that is read without the cache, because it
-        is on a disk, or because its store has neither times nor ETags and so does not show changes.
+        """The file in its present state. None if it is read without the cache: it is on a disk, or
+        its store has neither times nor ETags, so that changes would not be noticed.
         """
         return FarFile(self, root, entry) if is_url(root) and entry.mtime_ns else None
 

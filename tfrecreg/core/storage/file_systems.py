@@ -165,7 +165,7 @@ def kind_of_error(error: BaseException) -> ErrorKind:
 
 
 def _first(error: BaseException) -> BaseException:
-    """The underlying error. After any failure of a web server, fsspec calls the file missing."""
+    """The underlying error. After any failure of a web server, fsspec reports a missing file."""
     cause = error.__cause__
     is_web = isinstance(cause, TimeoutError) or type(cause).__module__.startswith("aiohttp")
     return cause if cause is not None and is_web and isinstance(error, FileNotFoundError) else error
@@ -219,14 +219,14 @@ S = TypeVar("S")
 
 AT_ONCE = 16
 _LISTEN = 0.5
-"""Maximum seconds of one wait, because a signal just before a wait does not end that wait."""
+"""Maximum seconds of one wait. A signal just before a wait does not end it, so waits are short."""
 
 
 class DaemonThreads(Generic[T]):
-    """Threads of this process that call functions in the order in which they are submitted.
+    """Threads of this process that call functions in the order of their submission.
 
-    The threads of an executor would keep the process from ending until their requests end. These
-    threads end with this object, after the submitted calls.
+    The threads of an executor would keep the process from ending until their requests end. When
+    this object is deleted, these threads run the submitted calls and then end.
     """
 
     def __init__(self, count: int, name: str) -> None:
@@ -269,8 +269,8 @@ def awaited(future: Future[T]) -> T:
 def at_once(function: Callable[[S], T], tasks: Iterable[S]) -> Generator[T, None, None]:
     """Yield a function's result for every task, in order. :data:`AT_ONCE` calls run in parallel.
 
-    Each call sees the context variables of its caller. At most twice as many tasks wait for their
-    results. After an error, no further call begins, and the error is raised when the running calls
+    Each call sees the context variables of its caller. At most twice as many calls are submitted at
+    a time. After an error, no further call begins, and the error is raised when the running calls
     have ended. An interrupt does not wait for them.
     """
     waiting: deque[Future[T]] = deque()

@@ -114,7 +114,7 @@ class Writer(Unfinished, Protocol):
 
 @runtime_checkable
 class Readable(Protocol):
-    """A tree of files under one root, a folder or a URL. Picklable, for worker processes.
+    """A tree of files under one root, which is a folder or a URL. Picklable, for worker processes.
 
     `open`, `read` and `list` of a given path follow symbolic links to any target, because raw data
     and caches are often such links. `stat` does not follow links out of the root unless asked to.
@@ -135,7 +135,7 @@ class Readable(Protocol):
         """The storage of the folder `path`, which need not exist yet."""
 
     def may_refuse(self) -> bool:
-        """Whether the storage may refuse to read files in its folder that the user did not name."""
+        """Whether the storage may refuse to read a file in its folder unless the user named it."""
 
     def stat(self, path: str, *, follow: Follow = "inside") -> Entry | None:
         """The entry at `path`, or None.
@@ -155,7 +155,8 @@ class Readable(Protocol):
 
     def look_ahead(self, paths: Sequence[str]) -> None:
         """Get the facts about files of one folder with one listing, if that is cheaper than a
-        request per file. Only in a block of :func:`tfrecreg.core.storage.paths.looks_remembered`.
+        request per file. Call it only in a block of
+        :func:`tfrecreg.core.storage.paths.looks_remembered`.
         """
 
     def open(self, path: str) -> Reader:
@@ -170,8 +171,8 @@ class Readable(Protocol):
         """While the context lasts, fetch files before this thread opens them. `paths` are roughly
         in the order in which they are opened.
 
-        Local files are not fetched ahead, and neither are files that are not in `listed`, which has
-        the sizes, or files of a store that refuses to list.
+        Only files in `listed`, which has their sizes, are fetched ahead. Local files are never
+        fetched ahead, nor are files of a store that refuses to list.
         """
 
 
@@ -192,13 +193,13 @@ class Storage(Readable, Protocol):
         """
 
     def put_if_absent(self, path: str, data: bytes) -> bool:
-        """Create `path` with `data` unless it exists, atomically. False if it exists."""
+        """Atomically create `path` with `data`, unless it exists. False if it exists."""
 
     def rename_dir(self, source: str, target: str) -> bool:
         """Move a folder to a free name. If the name is taken, return False without moving it."""
 
     def replace_dir(self, source: str, target: str) -> None:
-        """Replace the folder `target` by `source`. The old folder is then at `source`.
+        """Replace the folder `target` with `source`. The old folder is then at `source`.
 
         If `target` does not exist, this is a plain rename and `source` no longer exists afterwards.
         The exchange is atomic if the file system can exchange names.

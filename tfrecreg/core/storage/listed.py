@@ -32,7 +32,7 @@ _WALKED = 3
 """After this many subfolders of a folder were listed, the next subfolders are listed ahead."""
 _AHEAD = 16
 _PAGES = 10
-"""A listing may take as long as so many requests, because it needs one request per 1,000 names."""
+"""A listing may take as long as this many requests, because it needs one per 1,000 names."""
 _NO_SIZE = -1
 
 
@@ -74,7 +74,7 @@ class ListedStorage(RemoteStorage):
     _folders: dict[str, Future[_Folder | None]] | None
     """Folders by path. None in a worker process, which asks for single objects."""
     _listed: dict[str, int]
-    """Number of subfolders that were requested, by the path of the folder above."""
+    """Number of subfolders that were requested, by the path of their parent folder."""
     _threads: list[DaemonThreads[_Folder | None]]
     """The threads; empty until they are needed. It is a list because the class is frozen."""
 
@@ -242,7 +242,7 @@ class ListedStorage(RemoteStorage):
 def _names(
     infos: Iterable[Mapping[str, Any]], full: str, shown: str
 ) -> dict[str, Mapping[str, Any] | None]:
-    """The names in a folder. A file has the store's facts about it, and a subfolder has None."""
+    """The names in a folder. Files map to the store's facts about them, and subfolders to None."""
     start = f"{full}/"
     found: dict[str, Mapping[str, Any] | None] = {}
     for info in infos:

@@ -262,8 +262,8 @@ class LocalStorage:
         if folder and leaves(self.root, folder):
             end = os.path.realpath(os.path.join(self.root, folder))
             raise UsageError(
-                f"`{full}` is not below `{self.root}`: a symbolic link on "
-                f"the way leads to `{end}`, and nothing is changed there"
+                f"`{full}` is not below `{self.root}`, because a symbolic link on "
+                f"the way leads to `{end}`; nothing is changed there"
             )
         return full
 
@@ -271,7 +271,7 @@ class LocalStorage:
         old, new = self._own(source), self._own(target)
         if f"{old}/".startswith(f"{new}/") or f"{new}/".startswith(f"{old}/"):
             raise UsageError(
-                f"`{source}` cannot take the place of `{target}`: one folder is in the other"
+                f"`{source}` cannot take the place of `{target}`: one folder contains the other"
             )
         return old, new
 
@@ -362,7 +362,7 @@ def user_cache() -> LocalStorage | None:
 
 
 def open_local(storage: Readable, path: str) -> Reader:
-    """Open a file to read it in many places.
+    """Open a file to read it at many offsets.
 
     A file behind a URL is copied once to a temporary file in `TMPDIR`. The copy has no name, so it
     disappears with the reader or the process.

@@ -148,7 +148,7 @@ def remembered() -> dict[str, Info] | None:
 
 
 INDEX_SUFFIX = ".index"
-"""The name of an index is the name of its shard with this ending."""
+"""The name of an index is the name of its shard plus this suffix."""
 _URL = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.:-]*)://(?P<rest>.*)", re.S)
 _WEB = frozenset({"http", "https"})
 # fmt: off
@@ -224,7 +224,7 @@ def named_url(url: str) -> str:
     at = _query_at(scheme, rest)
     query = rest[at:]
     if query and scheme.lower() not in _WEB:
-        raise UsageError(f"`{shown}` has a query, which `{scheme}://` does not have")
+        raise UsageError(f"`{shown}` has a query, but URLs of `{scheme}://` have none")
     if query:
         _queries[shown] = query
     return shown

@@ -26,8 +26,8 @@ class RawStorage(Readable, Protocol):
         """Forget all facts about files, so that the next call asks the file system again."""
 
     def may_be_gzip(self, path: str) -> bool:
-        """Whether the file may be gzip, so that it has to be opened. Behind a URL, its name
-        decides.
+        """Whether the file may be gzip, so that it has to be opened. For a file behind a URL, the
+        name decides.
         """
 
     def objects(self, paths: Iterable[str]) -> tuple[Entry, ...]:
@@ -73,7 +73,7 @@ def store_at(url: str) -> RemoteStorage:
 
 
 def asked(function: Callable[[S], T], tasks: Iterable[S], roots: Iterable[str]) -> list[T]:
-    """Call a function for each task, and return the results. The tasks ask storages with these
+    """Call a function for each task, and return the results. The tasks use storages with these
     `roots`. If a root is a URL, several calls run at the same time.
     """
     if not any(map(is_url, roots)):
@@ -93,7 +93,7 @@ def raw_storage(place: str, *, start: str = "") -> RawStorage:
 
 
 def store_to_fill(place: str) -> RemoteStorage | None:
-    """The storage of the folder in a bucket that a URL names; None for a path."""
+    """The storage for a URL of a folder in a bucket; None for a path."""
     if not is_url(place):
         return None
     url = named_url(place)

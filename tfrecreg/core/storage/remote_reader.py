@@ -51,7 +51,7 @@ _NEAR = 1 << 20
 _LEAST = 1 << 16
 """Minimum size of a request in bytes, because fewer bytes would not arrive sooner."""
 _REMEMBERED = 256
-"""Number of reads after a jump whose digests are kept for :meth:`RemoteReader.confirm`."""
+"""For :meth:`RemoteReader.confirm`, the digests of this many reads after jumps are kept."""
 
 
 class _LengthError(OSError):
@@ -120,7 +120,7 @@ class RemoteReader(Reader):
         self._elsewhere: deque[tuple[int, int, bytes]] = deque(maxlen=_REMEMBERED)
         self._confirmed: set[int] = set()
         self._is_checked = size <= BLOCK_BYTES
-        """Whether the file was found unchanged after its last block arrived."""
+        """Whether a check after the last block arrived found the file unchanged."""
 
     def read_at(self, start: int, length: int) -> bytes:
         length = min(length, self.size - start)

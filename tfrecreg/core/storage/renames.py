@@ -1,4 +1,4 @@
-"""Moves a folder to a free name, and exchanges two folders: atomically if possible.
+"""Moves a folder to a free name and exchanges two folders, atomically if possible.
 
 Linux does both with flags of renameat2(2). Elsewhere, and on file systems without the flags, plain
 renames are used. :func:`replace` says what a kill between them leaves.
@@ -62,7 +62,7 @@ def move_to_free_name(source: str, target: str, top: str) -> bool:
 
 
 def replace(source: str, target: str, top: str) -> None:
-    """Replace the folder `target` by `source`. The old `target` is then at `source`.
+    """Replace the folder `target` with `source`. The old `target` is then at `source`.
 
     If the kernel cannot exchange them, there are three renames: `target` to ``<source>.old``,
     `source` to `target`, ``<source>.old`` to `source`. A kill after the first rename leaves no
@@ -97,7 +97,7 @@ def _complete(source: str, target: str, aside: str) -> None:
     if here and there:
         raise StorageError(
             f"`{aside}` is in the way: it is the old content of a folder that was to "
-            "be replaced, but which folder is unknown"
+            "be replaced, but it is unknown which folder"
         )
     if not there:
         _require_folder(source)

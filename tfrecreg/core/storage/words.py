@@ -1,4 +1,4 @@
-"""Finds what a user's word (a path or a URL) names: a file, a folder or a glob."""
+"""Finds what a user's word (a path or a URL) names: a file, a folder or the matches of a glob."""
 
 from __future__ import annotations
 
@@ -51,7 +51,9 @@ class PathWord:
         return str(Path(self.pattern, path))
 
     def matches(self) -> list[str]:
-        """The file whose name is the word, or else the files that the word matches as a glob."""
+        """Find the file whose name is the word. If there is none, find files that match it as a
+        glob.
+        """
         try:
             os.lstat(self.pattern)
         except PermissionError:

@@ -252,7 +252,10 @@ def test_groups_of_imagefolder_are_searched_below_the_class(registry: Path, tmp_
     ("options", "message"),
     [
         (["split=train=1,test=1"], "the source has a split `test` of its own"),
-        (["split=a=1,b=1", "split_of=validation"], "has no item in the split `validation`"),
+        (
+            ["split=a=1,b=1", "split_of=validation"],
+            "deals the split `validation`, but the source has no item in it",
+        ),
         (["split_of=test"], "the option `split_of` needs `split`"),
         (["split=a=1,b=1", "split_of=te st"], "the option `split_of` is `te st`"),
         (["group=(x)"], "the option `group` needs `split`"),

@@ -1,15 +1,15 @@
-"""Deals items to the splits that a build asks for, instead of the source's own splits.
+"""Deals items to the splits that the user wants, instead of the splits of the source.
 
 Every source has the options of :class:`DealOptions`, unless one of its own options has the same
-name. A keyed hash of an item's group decides its split, so added items move no other item.
+name. A keyed hash of an item's group decides its split, so adding items does not move other items.
 
-With `stratify`, each split has the same share of each class, to within one record. So the classes
-are read before the plan is made. An item with objects of several classes counts for the class that
-the fewest items have. The `n` records of a class are ranked by a keyed hash. If the first splits
-have the share `c` together, they get the records up to the rank `floor(n * c + u)`. So a split with
-the share `s` has `n * s` records, rounded down or up. `u` is a hash of the class, from 0 to 1. It
-rounds some classes up and others down, so a split gets its share even if all classes are small. The
-records of one class do not depend on other classes.
+With `stratify`, each split gets its share of every class, to within one record. So the classes are
+read before the plan is made. An item with objects of several classes counts for the class that the
+fewest items have. The `n` records of a class are ranked by a keyed hash. If the shares of the first
+splits add up to `c`, these splits get the records up to the rank `floor(n * c + u)`. So a split
+with the share `s` has `n * s` records, rounded down or up. `u` is a hash of the class, from 0 to 1.
+It rounds some classes up and others down, so a split gets its share even if all classes are small.
+The records of one class do not depend on other classes.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ DEFAULT_SPLIT = "train"
 _DOMAIN = b"tfrecreg imagefolder shares v1\0"  # named after the source that had it first
 _HASHES = 1 << 64
 BY_HASHES = (
-    "`split` deals items by hashes of their keys, so that shares are approximate and added items "
-    "move no other items; `stratify=yes` keeps the shares of each class"
+    "`split` deals items by hashes of their keys, so shares are approximate, and adding items does "
+    "not move other items; `stratify=yes` keeps the shares of each class"
 )
 
 
@@ -82,8 +82,8 @@ class DealOptions:
     """Options that every source has in addition to its own."""
 
     split: tuple[str, ...] = ()
-    """Deal the items of one split to several, by shares: `train=0.9,validation=0.1`. Default: the
-    splits of the source."""
+    """Deal the items of one split to several in these shares: `train=0.9,validation=0.1`. Default:
+    the splits of the source."""
     split_of: str = DEFAULT_SPLIT
     """With `split`: the split whose items are dealt. Other splits of the source do not change."""
     group: str | None = None
@@ -118,14 +118,14 @@ class DealOptions:
             ) from None
         if not is_split_name(self.split_of):
             shown = safe(self.split_of, limit=60)
-            raise UsageError(f"the option `split_of` is `{shown}`, expected the name of a split")
+            raise UsageError(f"the option `split_of` is `{shown}`, not the name of a split")
 
 
 DEAL_OPTIONS = frozenset(each.name for each in fields(DealOptions))
 
 
 def shared_options(own: type[Any]) -> frozenset[str]:
-    """The options of :class:`DealOptions`, by name; none if `own` has one of these names."""
+    """The options of :class:`DealOptions`, by name; empty if `own` has one of these names."""
     taken = not DEAL_OPTIONS.isdisjoint(each.name for each in fields(own))
     return frozenset() if taken else DEAL_OPTIONS
 
@@ -143,8 +143,8 @@ class Deal:
     """Deals the items of one split to several. Picklable.
 
     Each split gets a range of hashes as large as its share, so with more groups the sizes come
-    closer to the shares. Added groups move no other group. A small change of a share only moves
-    groups between splits that are neighbours in the order given.
+    closer to the shares. Adding groups does not move other groups. A small change of a share only
+    moves groups between splits that are neighbours in the order given.
     """
 
     def __init__(self, options: DealOptions) -> None:
@@ -192,9 +192,9 @@ class Deal:
             else:
                 yield entry._replace(split=self.split_of_group(entry.key))
         if not filled:
-            there = f"it has {listed(sorted(others))}" if others else "it has no items"
+            there = f"its splits are {listed(sorted(others))}" if others else "it has no items"
             raise RawDataError(
-                f"the source has no item in the split `{self._of}`, which `split` deals: {there}",
+                f"`split` deals the split `{self._of}`, but the source has no item in it: {there}",
                 hint=f"--option split_of={others.pop() if len(others) == 1 else 'NAME'} names the "
                 "split to deal",
             )

@@ -35,7 +35,7 @@ E = TypeVar("E", bound=Item | Skipped | Remark | RawFile)
 
 _BOXES = ("image/object/bbox/xmin", "image/panoptic/segment/bbox/xmin")
 _LABELS = ("image/class/label", "class/label", "label")
-"""Features with the class of an item, unless label maps name other features."""
+"""Features that may hold the class of an item if no feature with a label map does."""
 _NONE: frozenset[str] = frozenset()
 _ENTRIES: tuple[type[Item | Skipped | Remark], ...] = (Item, Skipped, Remark)
 """The types of the entries that a source lists."""
@@ -103,7 +103,7 @@ class GuardedSource:
             with calling():
                 packed = pickle.dumps(self._source)
         except Exception as error:
-            what = "cannot travel to a worker process"
+            what = "cannot be sent to a worker process"
             raise failure(self.plugin_id, what, error) from error
         return self.plugin_id, self._codes, self._deal, packed
 
@@ -206,7 +206,7 @@ class GuardedSource:
         return self._call("codecs", _TEXTS, default={})
 
     def parents(self) -> list[ParentVersion]:
-        """The versions that a source of this package reads; empty for any other source."""
+        """The dataset versions that a bundled source reads; empty for any other source."""
         return self._call("parents", list, default=[]) if self._is_trusted else []
 
     def notes(self) -> list[str]:
@@ -334,7 +334,7 @@ def _entry(kinds: tuple[type[E], ...], own: frozenset[str], entry: object) -> E:
             except UnicodeEncodeError as error:
                 raise _Wrong(f"a text in it is not valid: {error}") from None
     if not isinstance(found, RawFile) and not is_split_name(found.split):
-        raise _Wrong(f"the split `{found.split}` should be letters, digits and underscores")
+        raise _Wrong(f"the split `{found.split}` should have only letters, digits and underscores")
     code = found.code if isinstance(found, Skipped | Remark) else None
     if code is not None and code not in own and not (code.startswith("SRC") and code in CORE_CODES):
         raise _Wrong(

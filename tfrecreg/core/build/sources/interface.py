@@ -1,6 +1,6 @@
 """The base class of sources, and functions that write the text of schemas.
 
-A source lists **items** and makes one example per item. The listing runs once, in the parent. The
+A source lists **items** and makes one example per item. The items are listed in the parent. The
 examples are made in worker processes, so a source is picklable and :meth:`Source.example` is pure::
 
     @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class Written(NamedTuple):
 
 
 class RawFile(NamedTuple):
-    """One raw file, with its sizes. A build's inflation is measured against their sum."""
+    """One raw file, with its sizes. A build's inflation is relative to the sums of these sizes."""
 
     path: str
     """Relative to the raw root."""

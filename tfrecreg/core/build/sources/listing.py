@@ -67,7 +67,7 @@ def list_files(raw: Readable, folder: str = "", *, symlinks: Symlinks = "all") -
 
 
 def hidden_part(path: str) -> str:
-    """The path up to its first hidden or system file name; empty if it has no such name."""
+    """The part of a path up to its first hidden or system file name; empty if there is none."""
     parts = path.split("/")
     for number, name in enumerate(parts, 1):
         if name.startswith(".") or name.lower() in _SYSTEM_NAMES:
@@ -157,7 +157,7 @@ def _plain(name: str) -> str:
 
 
 def path_ends(text: str) -> list[str]:
-    """The ends of another machine's path, longest first: `a/b/c`, `b/c`, `c`.
+    """The trailing parts of another machine's path, longest first: `a/b/c`, `b/c`, `c`.
 
     Windows separators are accepted; a drive and parts such as `..` are left out.
     """
@@ -192,10 +192,10 @@ _WORD = re.compile(r"[^\W_]+(?:_[^\W_]+)*", re.ASCII)
 def splits_of_files(paths: Sequence[str], rules: Sequence[str] = ()) -> dict[str, str]:
     """Each file and its split. A file that no rule matches is absent.
 
-    Without rules, the split is read from a file's path. It is `NAME` in
-    `data/NAME-00000-of-00001.parquet`, which is a name of Hugging Face, or else a usual word such
-    as `val` in the file's name, or else in its folders. If no path names a split, all files are in
-    `train`.
+    Without rules, the split is read from a file's path. In a path of Hugging Face, such as
+    `data/NAME-00000-of-00001.parquet`, the split is `NAME`. In any other path, it is a usual word
+    such as `val` in the file's name or, failing that, in its folders. If no path names a split, all
+    files are in `train`.
 
     Args:
         paths: the files.
@@ -267,7 +267,7 @@ def missing_files(paths: Iterable[str], splits: Mapping[str, str]) -> Iterator[S
     a fingerprint in some names of Hugging Face.
 
     Args:
-        paths: all files of a kind, including those that the source leaves out.
+        paths: all files of a kind, including files that the source leaves out.
         splits: the split of each file that the source reads. Sets without such a file are ignored.
     """
     sets: dict[tuple[str, ...], dict[int, re.Match[str]]] = {}

@@ -1,4 +1,4 @@
-"""A base class for sources of images with objects, their options, and a class for one image."""
+"""Base classes for sources of images with objects and their options. Also a class for one image."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ class ObjectOptions:
     """Handling of annotations whose image or category is not listed."""
     exif: Literal["keep", "apply"] = "keep"
     """Handling of images with an EXIF orientation: keep their bytes, or rotate them as viewers do
-    and encode them again. A sideways image is not rotated if its annotations state the sides of the
-    stored pixels. Needs the extra `images`.
+    and encode them again. A sideways image is not rotated if its annotations state the width and
+    height of the stored pixels. Needs the extra `images`.
     """
 
     def __post_init__(self) -> None:
@@ -250,8 +250,8 @@ class ImageView(NamedTuple):
         cls, path: str, data: bytes, options: ObjectOptions, *, width: int = 0, height: int = 0
     ) -> tuple[bytes, ImageHeader, ImageView]:
         """The bytes to write, their header, and the view of the image. If `options` say so, the
-        image is rotated by its EXIF orientation. `width` and `height` are the annotations' pixels,
-        or 0. If the image has another size, a remark (SRC120) is added.
+        image is rotated by its EXIF orientation. `width` and `height` are the size that the
+        annotations state, or 0. If the image has another size, a remark (SRC120) is added.
 
         Raises:
             ImageError: `data` are not an image with a readable header.
@@ -275,7 +275,7 @@ class ImageView(NamedTuple):
                 rotated = f"it has EXIF orientation {header.orientation}: viewers show {sides}"
                 if meant:
                     which = "the stored pixels" if meant > 0 else "the rotated image"
-                    rotated += f"; its annotations state the sides of {which}"
+                    rotated += f"; its annotations state the size of {which}"
         remarks = ImageRemarks()
         stored = header.width, header.height
         size = width or header.width, height or header.height
@@ -341,9 +341,9 @@ class ObjectSource(Source, Generic[D, C]):
     In the parent, :meth:`load` lists and reads the raw data once: the result is the **dataset**,
     whose images :meth:`items` yields. A worker gets the **context**, which is small. There,
     :meth:`example` makes an item's record: it asks :meth:`notes_on` for the annotations, reads the
-    image, and joins :func:`image_features` with the features that :meth:`objects` returns. Those
-    come from :class:`tfrecreg.core.build.sources.shapes.Boxes` and similar classes, which skip
-    images and drop objects as :class:`ObjectOptions` says.
+    image, and joins :func:`image_features` with the features that :meth:`objects` returns. Sources
+    make these with :class:`tfrecreg.core.build.sources.shapes.Boxes` and similar classes, which
+    skip images and drop objects as :class:`ObjectOptions` says.
     """
 
     def __reduce__(self) -> tuple[object, ...]:

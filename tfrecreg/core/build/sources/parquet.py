@@ -1,4 +1,4 @@
-"""Reads third-party Parquet files with pyarrow: in file order, or single rows in any order."""
+"""Reads third-party Parquet files with pyarrow: all rows in order, or single rows in any order."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class ParquetReader:
 
     Args:
         reader: reads its bytes.
-        path: for errors.
+        path: the path that errors name.
 
     Raises:
         RawDataError: it is not Parquet.
@@ -106,8 +106,7 @@ class ParquetRows:
             self._ends = list(accumulate(file.rows()))
 
     def row(self, number: int) -> tuple[dict[str, Any], int]:
-        """The Arrow array of each column that holds the row, and the row's position in these
-        arrays.
+        """For each column, the Arrow array with the row. Also the row's position in these arrays.
 
         Raises:
             RawDataError: its row group cannot be decoded.

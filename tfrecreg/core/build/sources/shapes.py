@@ -71,7 +71,7 @@ def fit_box(bbox: Sequence[float] | None, width: int, height: int, clip: float) 
 
 
 def unclipped_box(bbox: Sequence[float] | None, width: int, height: int) -> Box | None:
-    """A bad box, not clipped. Too large numbers become infinity. None if it is not four numbers."""
+    """A bad box, unclipped; None unless it is four numbers. Very large numbers become infinity."""
     if bbox is None or len(bbox) != 4:
         return None
     left, top, across, down = bbox
@@ -96,7 +96,7 @@ class Boxes:
     """The boxes of the objects in one image, with labels and areas.
 
     Args:
-        labels: maps the word that annotations use for a class to its label.
+        labels: maps each class, as annotations name it, to its label.
         view: the image.
     """
 
@@ -157,7 +157,7 @@ class Boxes:
     def add_usable(self, found: Iterable[tuple[Any, float, float, float, float]]) -> bool:
         """Add these boxes, or none if :meth:`add` would make a remark on any of them.
 
-        Most images need no remark, and adding all boxes here takes less time than one :meth:`add`.
+        Most images need no remark, and this takes less time than calling :meth:`add` for each box.
 
         Args:
             found: for each box the class, and left, top, width and height in pixels.
@@ -207,7 +207,7 @@ class Boxes:
         bbox: Sequence[float] | None,
         around: Callable[[], Sequence[float]] | None,
     ) -> tuple[Box, Sequence[float] | None] | None:
-        """The box as a record has it, and in pixels. None if the object is left out."""
+        """The box as a record has it, and the box in pixels. None if the object is left out."""
         options, remarks = self._view.options, self._view.remarks
         width, height = self._view.sizes[0]
         try:
@@ -270,21 +270,23 @@ class Keypoints:
         self._labelled: list[int] = []
 
     def add(self) -> None:
-        """Add an object without keypoints. Its keypoints are zeros that are not labeled."""
+        """Add an object without keypoints. Its keypoints are zeros and count as not labeled."""
         self._x += [0.0] * self._count
         self._y += [0.0] * self._count
         self._visibility += [0] * self._count
         self._labelled.append(0)
 
     def set(self, number: int, values: Sequence[float]) -> None:
-        """Set the keypoints of the object `number`: x, y and visibility of each, alternating.
+        """Set the keypoints of the object at index `number`, each as x, y and visibility.
 
         Raises:
-            BadAnnotation: they are not such triples. The object stays without keypoints.
+            BadAnnotation: `values` are not such triples. The object stays without keypoints.
         """
         x, y, visibility = values[::3], values[1::3], values[2::3]
         if len(values) != 3 * len(x) or len(x) > self._count:
-            raise BadAnnotation(f"{len(values)} numbers, expected 3 per keypoint ({self._count})")
+            raise BadAnnotation(
+                f"{len(values)} numbers, expected 3 for each of at most {self._count} keypoints"
+            )
         if (
             not all(map(math.isfinite, values))
             or max(map(abs, values), default=0) > _LARGEST_KEYPOINT

@@ -2,9 +2,9 @@
 
 Each shard has an entry, a small JSON file with a digest of its own. It holds the shard's size,
 modification time and inode, the totals of the scan, and each validator's part. An entry is used
-only if the shard's state and everything that a part depends on are the same. It has no pickles, so
-none of its content is executed. A check without `--cached` removes the entries of its shards,
-because it may find damage that neither size nor time nor inode shows.
+only if neither the shard's state nor anything else that a part depends on has changed. It has no
+pickles, so none of its content is executed. A check without `--cached` removes the entries of its
+shards, because it may find damage that neither size nor time nor inode shows.
 
 As in git's index, a file that changed less than two seconds before the scan is not cached, because
 its time would not reveal the next change.
@@ -80,14 +80,16 @@ class ScanCache:
         self._looking: Sequence[tuple[PluginId, Validator, str | None]] = ()
         self._digest = False
         self._stamps: dict[int, Stamp | None] = {}
-        """The state before the scan of each shard that may get an entry, by the shard's position.
+        """For each shard that may get an entry, by its position: the shard's state before the scan.
         None for a shard whose state cannot identify its content later.
         """
 
     def prepare(
         self, looking: Sequence[tuple[PluginId, Validator, str | None]], *, digest: bool
     ) -> None:
-        """Begin a scan. `looking` has its validators and the keys of their parts."""
+        """Begin a scan. `looking` lists the validators, each with its plugin and the key of its
+        parts.
+        """
         self._looking, self._digest, self._stamps = looking, digest, {}
 
     def recall(self, number: int, shard: Shard) -> Recalled | None:

@@ -1,6 +1,6 @@
 """SQL conditions for lower layers. The package `query` is imported only when they are used.
 
-The functions of that package say what a condition is, and which errors it raises.
+The functions of that package document conditions, and the errors that conditions raise.
 """
 
 from __future__ import annotations

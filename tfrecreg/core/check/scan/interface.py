@@ -3,7 +3,7 @@
 For each shard, in a worker process, the scanner reads the bytes once and passes the same batches
 and faults to every validator's :class:`Visitor`. A visitor returns a small, picklable **part** for
 its shard. In the parent, :meth:`Validator.finish` gets the parts in shard order and yields findings
-and measures. Only parts cross processes, so an engine can run shards anywhere.
+and measures. Workers return only parts, so an engine can run shards anywhere.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ class Expected:
     counts: Mapping[str, int] = field(default_factory=dict)
     """Number of records by split; other splits may have any number."""
     content: str | None = None
-    """Hex content digest of all splits; None for any."""
+    """Hex content digest of all splits; None if any digest is accepted."""
     name: str = ""
     """Name of the version with this content; empty if only the digest is known."""
     manifest: Manifest | None = None
@@ -150,7 +150,7 @@ class RawItem(NamedTuple):
     payload: bytes | None
     """The record; None if the source skips the item."""
     code: str = ""
-    """The code with which the source skips the item."""
+    """The code that says why the source skips the item."""
 
 
 class RawItems(NamedTuple):
@@ -195,11 +195,11 @@ class Target:
     raw_items: RawItems | None = None
     """The items to look for in the records; None unless the user names their source."""
     partial: bool = False
-    """Whether the user named some shards of a build. `shards` has only these. Some of them may not
-    be in the manifest.
+    """Whether the user named only some shards of a build. `shards` has only these. Some of them may
+    not be in the manifest.
     """
     notes: Sequence[str] = ()
-    """Lines for the report: files beside the shards that the check uses, or why it does not."""
+    """Lines that say which files beside the shards the check uses, or why it does not use them."""
 
     beside: LabelsBeside = field(default_factory=LabelsBeside)
     """The label maps beside bare files."""
@@ -222,7 +222,7 @@ class Visitor(ExtensionPoint, ABC):
     """One validator's view of one shard, in a worker process."""
 
     def batch(self, batch: RecordBatch) -> None:
-        """Process records whose checksums hold. The batch is invalid after this returns.
+        """Process records whose checksums hold. The batch is invalid after this method returns.
 
         By default records are ignored.
         """
@@ -239,7 +239,7 @@ class Visitor(ExtensionPoint, ABC):
 
 
 class PartCodec(Protocol):
-    """Converts parts to bytes and back, without pickle: the bytes may come from anywhere."""
+    """Converts parts to bytes and back, without pickle because the bytes may come from anywhere."""
 
     def pack(self, part: Part) -> bytes | None:
         """A part as bytes; None if it is too large for the cache. Its shard is then read again."""
@@ -271,7 +271,8 @@ class Validator(ExtensionPoint, ABC):
     """A frozen dataclass of its options, which ``tfrecreg plugins show`` lists."""
 
     def applies(self, target: Target) -> str | None:  # noqa: ARG002 - a default
-        """None if it can check `target`. Otherwise the reason, as a short phrase for the report.
+        """The reason why it cannot check `target`, as a short phrase for the report; None if it
+        can.
 
         By default it applies to every target.
         """

@@ -44,7 +44,9 @@ class RecordProblem(NamedTuple):
     code: Code | None = None
     """One of the validator's codes; None if it has only one."""
     feature: str = ""
-    """The feature with the problem. If empty, it is the first of `features`, if any."""
+    """The feature with the problem. If this is empty, the first of `features` is used, if it
+    exists.
+    """
     message: str = ""
     """The message, the same for all records with this problem. By default, the code's summary."""
 

@@ -1,4 +1,5 @@
-"""Scans all shards of a target with an engine. Parts come in shard order, findings at the end.
+"""Scans all shards of a target with an engine. Parts arrive in shard order, and findings are made
+at the end.
 
 :func:`scan_shard` runs in the engine's workers: it reads the bytes of one shard once, for all
 visitors. :func:`run_scan` runs in the parent.
@@ -388,7 +389,7 @@ class _GuardedVisitor:
 
 
 _READS = 3
-"""How often to try to read a shard if its store returns other bytes on a second read."""
+"""Maximum number of attempts to read a shard whose store returns other bytes on a second read."""
 
 
 def scan_shard(task: ScanTask) -> ShardScan:

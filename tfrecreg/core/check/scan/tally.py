@@ -186,7 +186,7 @@ class Tally:
         for row in rows:
             group = _Group(*row[:5])
             if row.code not in known or row.times < 1 or not row.message.isprintable():
-                raise ValueError(f"no tally has the row {group!r}")
+                raise ValueError(f"a tally cannot contain the row {group!r}")
             seen = tally._groups[group] = _Occurrences(known[row.code])
             seen.count = row.times
             for location in row.locations:
@@ -218,9 +218,9 @@ class Tally:
 class JsonCodec:
     """Parts of one type: a dataclass or a named tuple of plain data and tallies.
 
-    A part is read strictly by its type, so bytes of another version with other fields are rejected.
-    Texts that are not UTF-8 (file names with surrogate escapes) cannot be packed: packing raises
-    UnicodeEncodeError.
+    A part is validated strictly against its type, so bytes from a version with other fields are
+    rejected. Texts that are not UTF-8 (file names with surrogate escapes) cannot be packed: packing
+    raises UnicodeEncodeError.
 
     Args:
         part: the type, with annotated fields.
