@@ -50,9 +50,7 @@ class CocoOptions(ObjectOptions):
     """What to read, such as `instances,keypoints,captions`. Files of several kinds become one
     record per image. Default: instances if there are any, else the only kind found."""
     annotations: tuple[str, ...] = ()
-    """The annotation files, if they are not in a usual place. `validation:a.json` also gives the
-    split.
-    """
+    """The annotation files, if they are not in usual places. `validation:a.json` sets the split."""
     images: tuple[str, ...] = ()
     """The folder of the images, if it is not a usual one; per split: `train:a,validation:b`."""
     segments: tuple[str, ...] = ()
@@ -243,8 +241,7 @@ CategoryLabels = dict[Any, ObjectLabel]
 """Labels by category id, in the order of the ids."""
 Listed = TypeVar("Listed", ImageEntry, Category)
 _MAX_LABEL = 1 << 16
-"""Ids that become labels must be below this, because the label map lists every number up to them.
-"""
+"""Ids that become labels must be below this: the label map lists every number up to them."""
 _PROBED = 20
 """A folder is searched for this many images of a split before the next folder is tried."""
 _SPELLINGS = {
@@ -497,9 +494,7 @@ class CocoDataset:
         return Table(path, task, images, categories, annotations, keypoints)
 
     def _folder(self, option: str, split: str, usual: Sequence[str], names: Iterable[str]) -> str:
-        """The folder that an option names, or else the first usual folder that contains one of
-        `names`.
-        """
+        """The folder that an option names, or else the first usual folder with one of `names`."""
         given = dict(map(split_and_path, getattr(self._options, option)))
         folder = given.get(split, given.get(""))
         if folder is not None:

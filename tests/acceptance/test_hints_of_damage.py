@@ -26,7 +26,7 @@ from tfrecreg.core.registry.registry import open_registry
 
 _COMMAND = re.compile(r"tfrecreg ([a-z]+(?: [^\s`;,)]+)*)")
 _PLACEHOLDER = re.compile(r"\b[A-Z]{3,}\b|…")
-_ELSEWHERE = "on a machine that has it"
+_ELSEWHERE = "from a machine that has it"
 _STATED = ("cannot be repaired here", "cannot be repaired, and nothing was changed", _ELSEWHERE)
 _MOST = 12
 

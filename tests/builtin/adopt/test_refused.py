@@ -97,8 +97,8 @@ class TestRefused:
         with pytest.raises(UsageError) as caught:
             adopter.adopt(adopter.foreign / "train-00000-of-00003.tfrecord")
         assert caught.value.message == (
-            f"1 of the 3 shards of `{adopter.foreign}/train.tfrecord` are named, 2 more "
-            "are in the same folder"
+            f"only 1 of the 3 shards of `{adopter.foreign}/train.tfrecord` would be adopted, "
+            "although the same folder has 2 more"
         )
 
     def test_a_file_that_cannot_be_read(self, adopter) -> None:

@@ -109,7 +109,7 @@ def test_few_examples_are_not_compared_by_chance(tmp_path) -> None:
     write_examples(tmp_path / "new-train.tfrecord-00000-of-00001", examples(0.9, 20))
     report = compared(tmp_path, against="old-*")
     assert report.findings == ()
-    assert "fewer than 100 examples" in report.measures[-1].text
+    assert "needs labels or sizes, and 100 examples on both sides" in report.measures[-1].text
     assert features(compared(tmp_path, against="old-*", min_examples=10))["DRF001"]
 
 

@@ -156,7 +156,7 @@ def test_elements_that_differ_when_they_are_read_again_are_refused(registry: Reg
     assert isinstance(error, RawDataError)
     assert error.message.endswith("changed between two reads")
     assert error.message.startswith("split `train`, element ")
-    assert "leave out random augmentation; or pass `iter(data)`" in error.hint
+    assert "leave out random augmentation, or pass `iter(data)`" in error.hint
     assert tree(Path(registry.storage.root, "data")) == before
     augmented = made(registry, {"train": (Augmented()[0] for _ in range(3))})
     assert augmented.manifest.splits[0].records == 3
@@ -205,6 +205,6 @@ DOUBLES = np.array([0.5, 0.1])
 def test_a_float64_is_never_rounded_in_any_form_of_a_split(registry: Registry, data: Any) -> None:
     error = refused(registry, {"train": data})
     assert error.message.startswith(
-        "split `train`, element 1, key `00001`: feature `x`: float32 does not hold 0.1 of "
+        "split `train`, element 1, key `00001`: feature `x`: float32 does not hold 0.1 "
     )
     assert error.exit_code == 2
