@@ -131,7 +131,9 @@ class ValidatorTests(KitTests):
             texts += [found.message, found.hint]
             texts += [place.detail for place in found.locations if place.detail]
         for text in texts:
-            self.assertTrue(text.isprintable(), f"{text!r} has characters that `safe` escapes")
+            self.assertTrue(
+                text.isprintable(), f"{text!r} has characters that have to be escaped with `safe`"
+            )
 
     def verify_any_shards(self) -> None:
         """The same records have the same findings in one shard and in three, except for places."""
