@@ -253,7 +253,7 @@ BAD = {
     "labels swapped and built": (build_swapped, UNRELEASED, UNRELEASED),
     "shard damaged": (damage_shard, "CRC002", "CRC002"),
     "shard damaged, in dvc.lock": (partial(damage_shard, in_lock=True), "CRC002", None),
-    "build not pushed": (lose_build, "not here", None),
+    "build not pushed": (lose_build, "this machine has no `data/digits`", None),
     "first release deleted": (partial(delete, version="1.0.0"), "REG002", "REG003"),
     "last release deleted": (partial(delete, version="1.1.0"), "REG002", UNRELEASED),
     "manifest edited": (partial(edit_manifest, version="1.0.0"), "REG002", "REG002"),

@@ -160,7 +160,7 @@ FAULTS: dict[str, tuple[type[Source], str]] = {
     "labels": (Faulty, "has the number 1 in `label`, but `labels` has only 1 names"),
     "raw_files": (Faulty, "`stored` of `a.txt`"),
     "raw_paths": (Faulty, "differs from the bytes of `a.txt`"),
-    "strange_names": (Faulty, "has characters that have to be escaped"),
+    "strange_names": (Faulty, "has characters that `safe` has to escape"),
     "damaged_raw_data": (Faulty, "UnicodeDecodeError"),
     "empty_folder": (Faulty, "expected a RawDataError"),
     "codes": (UnknownCode, "is not a code of a source"),

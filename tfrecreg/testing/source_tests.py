@@ -339,9 +339,7 @@ class SourceTests(KitTests):
             return  # its words are printable by design
         for each in entries:
             if isinstance(each, Skipped | Remark) and not each.detail.isprintable():
-                self.fail(
-                    f"{when}: {each.detail!r} has characters that have to be escaped with `safe`"
-                )
+                self.fail(f"{when}: {each.detail!r} has characters that `safe` has to escape")
             if isinstance(each, Skipped) and not each.detail:
                 self.fail(f"{when}: `{each.key!r}` is skipped without a reason")
 

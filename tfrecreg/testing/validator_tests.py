@@ -132,7 +132,7 @@ class ValidatorTests(KitTests):
             texts += [place.detail for place in found.locations if place.detail]
         for text in texts:
             self.assertTrue(
-                text.isprintable(), f"{text!r} has characters that have to be escaped with `safe`"
+                text.isprintable(), f"{text!r} has characters that `safe` has to escape"
             )
 
     def verify_any_shards(self) -> None:

@@ -146,7 +146,7 @@ def test_lists_are_padded(videos: tr.Registry, payloads: list[bytes]) -> None:
         tr.load("videos", "train", registry=videos, pad_to=9)
     assert 'pad_to="longest"' in caught.value.message
     short = tr.load("videos", "train", registry=videos, features=["rgb"], pad_to=1)
-    with pytest.raises(tf.errors.InvalidArgumentError, match="more values than the 1"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="more values than the length 1"):
         list(short)
 
 
