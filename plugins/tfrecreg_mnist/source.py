@@ -158,8 +158,7 @@ def _encode_png(pixels: bytes, height: int, width: int) -> bytes:
 
 @lru_cache(maxsize=16)
 def _png_form(height: int, width: int) -> tuple[bytes, Struct, int]:
-    """The common parts of PNGs of one size: signature and header, scanline layout, and window bits.
-    """
+    """The common parts of PNGs of one size: signature and header, scanline layout, window bits."""
     # 8 bits, color type 0 (gray), and the only compression, filter method and interlacing here.
     header = pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
     # Allocating and clearing a window larger than a small image takes as long as compressing it.

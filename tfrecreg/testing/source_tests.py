@@ -328,8 +328,7 @@ class SourceTests(KitTests):
         return registry / "data" / _NAME
 
     def _expect_accounted(self, folder: Path, when: str) -> None:
-        """Expect that everything in a folder is read, skipped or refused, with printable messages.
-        """
+        """Expect each file in a folder to be read, skipped or refused, with printable messages."""
         try:
             source = self.open(folder)
             listing = list_source(source)

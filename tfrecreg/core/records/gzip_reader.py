@@ -250,8 +250,7 @@ class GzipStream:
         return b""
 
     def _step(self, limit: int) -> bytes:
-        """If no member is open, open the next one. Otherwise decode some bytes of the open member.
-        """
+        """Open the next member if none is open. Otherwise decode some bytes of the open one."""
         if self._inflater is None:
             self._open()
             return b""

@@ -288,8 +288,7 @@ def _cost(block: bytes) -> int:
 
 
 def _lead_to(place: int, spans: Sequence[tuple[int, int]]) -> bool:
-    """Whether the first records in `spans` have no gaps between them, and the last ends at `place`.
-    """
+    """Whether the first records in `spans` have no gaps between them and end exactly at `place`."""
     reached = spans[0][0] if spans else -1
     for start, end in spans:
         if start != reached:

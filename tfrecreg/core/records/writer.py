@@ -95,8 +95,8 @@ class RecordEncoder:
         """Whether the segment's file can be appended to the shard unchanged. The previous member
         must have ended.
 
-        It cannot if TensorFlow might stop reading at the end of one of its members. This affects
-        about one in ten thousand segments.
+        A segment does not fit if TensorFlow might stop reading at the end of one of its members.
+        This affects about one in ten thousand segments.
         """
         return self._gzip is None or self._gzip.fits(segment.members, segment.bytes)
 

@@ -116,11 +116,12 @@ class Records(Sequence[bytes]):
     Args:
         path: the shard, plain or gzip, with any name.
         index: the file with the places of the records: an index of this package
-            (``index/<shard>.index`` of a build), or a sidecar of another tool (lines of ``offset
-            size``, for plain files). If `index` is None, the index that the build wrote beside the
-            shard is used, if it matches the shard. Without an index, the shard is read once: the
-            headers of a plain file, or all of a gzip file. Gzip of other tools often has a single
-            member. Then reading an earlier record decompresses the file from its beginning.
+            (``index/<shard>.index`` of a build), or a sidecar of another tool (lines of
+            ``offset size``, for plain files). If `index` is None, the index that the build wrote
+            beside the shard is used, if it matches the shard. Without an index, the shard is read
+            once: the headers of a plain file, or all of a gzip file. Gzip of other tools often has
+            a single member. Then reading an earlier record decompresses the file from its
+            beginning.
         storage: the storage of `path` and `index`; None for local files.
         name: the name of the shard in errors; None for `path`.
 
@@ -325,8 +326,7 @@ class _File:
         return self._verified(number, length, frame)
 
     def each(self, numbers: npt.NDArray[np.int64]) -> list[bytes | DamagedRecordError]:
-        """One entry for each of these records: the payload, or an error if the record is damaged.
-        """
+        """One entry for each of these records: the payload, or an error for a damaged record."""
         found: dict[int, bytes | DamagedRecordError] = {}
         for start, end, group in self._groups(numbers):
             if len(group) == 1 and not self._places.gzip:

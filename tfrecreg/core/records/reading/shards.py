@@ -1,5 +1,4 @@
-"""Gives the records of several shards consecutive numbers, and reads one or many records at once.
-"""
+"""Gives consecutive numbers to the records of several shards, and reads one or many at once."""
 
 from __future__ import annotations
 
