@@ -1,4 +1,4 @@
-"""IDX files of u8, plain or in gzip: the facts in their names, and their verified content.
+"""Reads IDX files of u8, plain or gzip: parses their names, and verifies their content.
 
 A file consists of two zero bytes, a type byte, a byte with the number of dimensions, each dimension
 as big-endian u32, and the data.
@@ -84,8 +84,8 @@ class IdxFolder:
         """Files that exist both plain and as ``.gz``, as torchvision leaves them."""
         compressed = {gz for _, gz in self.twins}
         self.pairs: dict[str, tuple[IdxName, IdxName]] = {}
-        """For each split, train first, the files of images and labels. If a file exists in both
-        forms, the plain one is used.
+        """The image file and the label file of each split. The split `train` comes first. If a file
+        exists in both forms, the plain one is used.
         """
         for split in dict.fromkeys(SPLITS.values()):
             roles: dict[str, list[IdxName]] = {role: [] for role in DIMENSIONS}
@@ -149,7 +149,7 @@ class IdxFile:
         self.content = self.shape, crc
 
     def entry(self, index: int) -> bytes:
-        """The bytes of the entry number `index`, from 0."""
+        """The bytes of one entry. Entries are numbered from 0."""
         self._data.seek(index * self.entry_size)
         data = self._data.read(self.entry_size)
         if len(data) != self.entry_size:

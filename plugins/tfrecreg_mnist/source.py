@@ -121,7 +121,7 @@ class MnistSource(Source):
             yield Remark(plain.split, compressed.path, "SRC116", detail)
 
     def _open_all(self) -> Mapping[str, tuple[IdxFile, IdxFile]]:
-        """Images and labels by split, train first, all verified."""
+        """The verified images and labels of each split. The split `train` comes first."""
         return {split: self._open(split) for split in self._folder.pairs}
 
     def _open(self, split: str) -> tuple[IdxFile, IdxFile]:
@@ -158,7 +158,7 @@ def _encode_png(pixels: bytes, height: int, width: int) -> bytes:
 
 @lru_cache(maxsize=16)
 def _png_form(height: int, width: int) -> tuple[bytes, Struct, int]:
-    """What PNGs of one size share: signature and header, scanline layout, and window bits."""
+    """The common parts of PNGs of one size: signature and header, scanline layout, window bits."""
     # 8 bits, color type 0 (gray), and the only compression, filter method and interlacing here.
     header = pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
     # Allocating and clearing a window larger than a small image takes as long as compressing it.

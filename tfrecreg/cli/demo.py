@@ -125,7 +125,7 @@ class DemoStep:
 
 
 def demo_folder(folder: str | None) -> Path:
-    """Return the working folder: the named folder if it is empty, or a new temporary folder."""
+    """Return `folder`, which must be empty or absent. If it is None, make a temporary folder."""
     if folder is None:
         return Path(tempfile.mkdtemp(prefix="tfrecreg-demo-"))
     path = Path(folder).absolute()

@@ -68,8 +68,9 @@ class SourceTests(KitTests):
     """
 
     source: ClassVar[str | type[Source]]
-    """The name of an installed source, or a class. The attribute `codes` of a class has its
-    codes."""
+    """The name of an installed source, or a class. The attribute `codes` of a source class lists
+    the codes that the source defines.
+    """
     options: ClassVar[Mapping[str, Any]] = {}
     """Options of the source, as Python values."""
 
@@ -153,7 +154,7 @@ class SourceTests(KitTests):
     # The tests
 
     def verify_items(self) -> None:
-        """Some items have examples, and each key is unique in its split."""
+        """At least one item has an example, and each key is unique in its split."""
         keys = Counter((each.split, each.key) for each in self.items)
         twice = [key for key, count in keys.items() if count > 1]
         self.assertFalse(twice, "these keys are not unique in their splits")
@@ -161,7 +162,7 @@ class SourceTests(KitTests):
             self.fail(f"no item has an example: the listing is {self.listing.items[:5]}")
 
     def verify_listing_is_repeatable(self) -> None:
-        """Two listings of one source object are equal. Another object lists the same."""
+        """Two listings of one source object are equal. A second object gives the same listing."""
         source = self.open()
         with self._told():
             first, second = list_source(source), list_source(source)
@@ -249,7 +250,7 @@ class SourceTests(KitTests):
                 self.fail(f"`image/encoded` of {_named(item)} differs from the bytes of `{path}`")
 
     def verify_place_does_not_matter(self) -> None:
-        """The same raw data in a folder with another name give the same results."""
+        """If the raw data lie in a folder with another name, the results are the same."""
         moved = self.open(fresh_copy(self.raw, self.scratch() / STRANGE_FOLDER))
         with self._told():
             self._expect_same_listing(self.listing, list_source(moved), "in another folder")
@@ -280,7 +281,7 @@ class SourceTests(KitTests):
         self.fail(f"in an empty folder: expected a RawDataError, found {found}")
 
     def verify_bytes_on_every_engine(self) -> None:
-        """Builds in one process and in several have the same bytes."""
+        """A build in one process and a build in several processes write the same bytes."""
         one = self._once("build 1", lambda: self._built(1))
         two = self._once("build 2", lambda: self._built(2))
         self.assertEqual(_contents(one), _contents(two), "builds with one process and with two")
@@ -327,7 +328,7 @@ class SourceTests(KitTests):
         return registry / "data" / _NAME
 
     def _expect_accounted(self, folder: Path, when: str) -> None:
-        """Expect that everything in a folder is read, skipped or refused, in printable words."""
+        """Expect each file in a folder to be read, skipped or refused, with printable messages."""
         try:
             source = self.open(folder)
             listing = list_source(source)

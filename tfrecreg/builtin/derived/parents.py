@@ -194,11 +194,13 @@ class DerivedOptions:
     """Changes of classes: `kitten=cat` renames a class, or merges it with an existing `cat`;
     `truck=` leaves a class out."""
     features: tuple[str, ...] = ()
-    """Changes of features: `image/area=` leaves a feature out, `image/id=id` renames it. A
-    name alone, such as `image/encoded`, keeps it and leaves out all unnamed features. `*`
-    stands for any characters."""
+    """Changes of features: `image/area=` leaves a feature out, `image/id=id` renames it. An entry
+    without `=`, such as `image/encoded`, keeps that feature. All features without an entry are then
+    left out. `*` stands for any characters."""
     sample: str = "100%"
-    """The share of records to take: `10%`, `0.1`, `1/10`. The hashes of their keys decide which."""
+    """The share of records to take: `10%`, `0.1`, `1/10`. Records are chosen by the hashes of their
+    keys.
+    """
     limit: int | None = None
     """Maximum number of records per class and split. The hashes of their keys decide which are
     taken. A record of several classes is taken unless all its classes have reached the maximum.
@@ -210,10 +212,10 @@ class DerivedOptions:
     Default: the splits of the parents.
     """
     split_of: str = DEFAULT_SPLIT
-    """With `split`: which split of the parents is divided. Their other splits are kept."""
+    """The option `split` divides this split of the parents. Their other splits are kept."""
     group: str | None = None
-    """With `split`: a regular expression to search in keys. Records are kept in the same split if
-    its first group matches the same text: `(patient[0-9]+)_`.
+    """With `split`: a regular expression, such as `(patient[0-9]+)_`, that is searched for in each
+    key. Records stay in the same split if the first group of the expression matches the same text.
     """
     stratify: str | None = None
     """With `split`: the class, as a column or an expression of `query`, such as `label`. Each split
@@ -239,7 +241,7 @@ class DerivedOptions:
 
 
 def share_of(sample: str) -> Fraction:
-    """The share that the option `sample` means."""
+    """The share in the option `sample`, as a fraction."""
     number = sample.strip()
     try:
         share = Fraction(number.removesuffix("%").strip()) if len(number) <= 40 else Fraction(0)
@@ -303,9 +305,9 @@ def renamed_labels(
 ) -> dict[str, Sequence[str]]:
     """The label maps, by the new names of their features.
 
-    If no feature has the name of a map, the map belongs to the features below it (`…/keypoint/x`
-    for `…/keypoint`), or to the feature beside it (`…/label` for `…/id`). Such a map is kept if one
-    of these features keeps its name.
+    The name of a map may not be the name of a feature. Then a map `…/keypoint` belongs to the
+    features below this name, such as `…/keypoint/x`, and a map `…/id` also belongs to `…/label`.
+    Such a map is kept if one of these features keeps its name.
     """
     found: dict[str, Sequence[str]] = {}
     for name, names in labels.items():

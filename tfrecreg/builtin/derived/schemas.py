@@ -30,7 +30,7 @@ class UnfitRecord(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ClassChange:
-    """The changes to one feature with class numbers in one parent. Picklable."""
+    """The changes to the class numbers in one feature of one parent. Picklable."""
 
     feature: str
     text: str | None
@@ -176,9 +176,9 @@ def _others(
 
 
 def classes_in(example: Example, changes: Sequence[ClassChange]) -> set[tuple[str, int]] | None:
-    """The classes of a record after the changes, as features and numbers. None if all classes of
-    the whole record are left out, because the record is then left out. If only objects are left
-    out, the record stays.
+    """The classes of a record after the changes, as features and numbers. None if the record is
+    left out, because the changes leave out all classes of the whole record. If only objects are
+    left out, the record stays.
     """
     found: set[tuple[str, int]] = set()
     for change in changes:
@@ -230,10 +230,10 @@ def change_classes(example: Example, changes: Sequence[ClassChange]) -> tuple[Ex
 def _picked_objects(
     features: Example, prefix: str, count: int, kept: Sequence[int]
 ) -> Iterator[tuple[str, Feature]]:
-    """Yield the features below `prefix` with only the values of the kept objects.
+    """Yield the features below `prefix`, reduced to the values of the kept objects.
 
-    A feature has equally many values for each object. Only polygons differ: the parts of an object,
-    and the points of a part, vary in number.
+    In a feature, every object has the same number of values. Only polygons differ: the parts of an
+    object, and the points of a part, vary in number.
     """
     polygon = f"{prefix}polygon/"
     parts, points = features.get(f"{polygon}parts"), features.get(f"{polygon}points")

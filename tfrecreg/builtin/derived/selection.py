@@ -17,7 +17,7 @@ from tfrecreg.core.records.index import Index
 from tfrecreg.core.values.errors import DamagedRecordError
 
 _Numbers = npt.NDArray[np.int64]
-"""Ascending numbers of records of a shard."""
+"""Record numbers in a shard, in ascending order."""
 
 _SAMPLE = b"tfrecreg derived sample v1\0"
 _LIMIT = b"tfrecreg derived limit v1\0"
@@ -92,8 +92,8 @@ class RecordSelection:
     def _limited(self, found: Iterable[Taken], limit: int) -> Iterator[Taken]:
         """Up to `limit` records per class and split: the records whose keys have the lowest hashes.
 
-        A record of several classes is taken unless all of them have reached `limit`. Records
-        without a class form a class together.
+        A record of several classes is taken unless all of them have reached `limit`. All records
+        without a class count as one class.
         """
         indexes: dict[tuple[int, int], Index] = {}
         splits: dict[str, list[tuple[int, int, int, int, frozenset[tuple[str, int]]]]] = {}
@@ -135,7 +135,7 @@ class RecordSelection:
 
 
 def _together(taken: Taken) -> Iterator[list[int]]:
-    """The numbers of the records in groups with about :data:`_TOGETHER` bytes of payloads each."""
+    """Groups of record numbers. The payloads of a group have about :data:`_TOGETHER` bytes."""
     stretch: list[int] = []
     size = 0
     for number in taken.numbers.tolist():

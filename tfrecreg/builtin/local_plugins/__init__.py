@@ -1,10 +1,10 @@
 """Finds what a registry's plugin files announce, and implements `tfrecreg plugins trust`.
 
-A file has either hooks, like the module of a distribution, or classes. In a file with classes, each
-source and validator is announced under its attribute `name`, or else its class name. The files of a
-folder form a package below this module. The package is named after the folder and the digest of its
-files, so a worker process that unpickles an object of a local plugin imports the same code, or
-fails.
+A file has hooks or classes. Hooks work as in the module of a distribution. In a file with classes,
+each source and validator is announced under its attribute `name`, or else its class name. The files
+of a folder form a package below this module. The package is named after the folder and the digest
+of its files, so a worker process that unpickles an object of a local plugin imports the same code,
+or fails.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _TRUSTED = "trusted.json"
 def local_plugins(
     home: str, patterns: Sequence[str], *, untrusted: bool
 ) -> list[Announced[Any] | BrokenPlugin]:
-    """What the files of ``[plugins] local`` announce, and which of these files are broken."""
+    """The plugins in the files of ``[plugins] local``, and the files that are broken."""
     found: list[Announced[Any] | BrokenPlugin] = []
     for path in _files(home, patterns):
         file = Path(home, path).resolve()

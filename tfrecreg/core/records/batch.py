@@ -63,8 +63,8 @@ class RecordBatch:
     while it was read, but its payload was not kept, and `memory` is empty.
     """
     searched: bool = False
-    """Whether a search after damage found the first record. In that case, the first record may lie
-    inside the damaged record.
+    """Whether the first record was found by a search after damage. In that case, the first record
+    may lie inside the damaged record.
     """
 
     def __len__(self) -> int:
@@ -137,7 +137,7 @@ class StreamEnd:
     records: int
     """Number of sound records, that is, records whose two checksums are correct."""
     payload_bytes: int
-    """Total size of the payloads of the sound records in bytes."""
+    """Total size in bytes of the payloads of all sound records."""
     blake3: str | None
     """Hex blake3 of the file; None if it was not requested."""
     stream_blake3: str | None

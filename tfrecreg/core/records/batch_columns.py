@@ -1,5 +1,5 @@
-"""Computes the digests of all records of a batch at once, and reads payloads that have the same
-layout as columns.
+"""Computes the digests of all records of a batch at once, and reads payloads of equal layout into
+columns.
 
 The digest of a canonical payload is the digest of its bytes, and most payloads are canonical. The
 compiled scanner (`walk.c`) finds canonical payloads, and hashes several payloads of up to 1 KiB at
@@ -25,7 +25,7 @@ from tfrecreg.core.records.scanner import load_scanner, scanner_kind
 _Ints = npt.NDArray[np.int64]
 
 _DIGESTED = 2
-"""The flag of a payload whose digest the scanner computed."""
+"""This flag says that the scanner computed the payload's digest."""
 
 
 def batch_digests(batch: RecordBatch) -> bytes:

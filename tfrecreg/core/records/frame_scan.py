@@ -70,7 +70,7 @@ class FrameScan:
     offsets: array[int]
     """Offset in the stream of each record whose checksums hold."""
     starts: array[int]
-    """Offset in memory of the payload of each record in `offsets`."""
+    """For each record in `offsets`, the offset of its payload in memory."""
     lengths: array[int]
     payload_bytes: int
     end: int
@@ -86,13 +86,13 @@ class FrameScan:
 
     @classmethod
     def nowhere(cls, length: int, crc: int, stored: int) -> FrameScan:
-        """The result of a walk that ends at its first record because the data checksum is wrong."""
+        """The result of a walk if the data checksum of the very first record is wrong."""
         none = (array("q"), array("q"), array("q"))
         return cls(*none, 0, 0, Stop.DATA, length, crc, stored)
 
     @property
     def needs(self) -> int:
-        """If `stop` is `SHORT`: how many bytes, counted from `end`, the next walk needs."""
+        """If `stop` is `SHORT`, the next walk needs this many bytes, counted from `end`."""
         return HEADER_BYTES if self.length is None else OVERHEAD + self.length
 
 
@@ -189,7 +189,7 @@ def stored_length(header: bytes) -> int:
 
 
 def repaired_length(header: bytes) -> int | None:
-    """The length before damage to one of its bytes; None if the checksum shows other damage."""
+    """The original length if only one of its bytes is damaged; None if other damage is found."""
     stored, masked = _HEADER.unpack_from(header)
     hit = _syndromes().get(google_crc32c.value(header[:8]) ^ unmask(masked))
     return None if hit is None else int(stored) ^ hit
@@ -219,12 +219,12 @@ def _syndromes() -> dict[int, int]:
 
 
 KEPT_BYTES = 31
-"""Number of bytes that a block repeats from the block before it. They are enough for a header, and
-for a record whose payload is a header.
+"""Number of bytes that a block repeats from the previous block. These bytes can hold a header, or a
+whole record with a header as its payload.
 """
 
 _STARTS = 29
-"""Number of offsets, from a damaged record's start on, at which its payload may start."""
+"""A damaged record's payload may start at this many offsets, counted from the record's start."""
 _PENDING = 1 << 20
 _ONES = 0xFFFFFFFF
 _ONE = 1 << 31
@@ -235,8 +235,8 @@ class Finder(Protocol):
     """Finds sound records, and the end of the damaged record before them."""
 
     found: int
-    """The offset at which the gap test last passed: all bytes before it are one record with a
-    damaged header. -1 before the first pass.
+    """The offset at which the gap test last passed, or -1 if it never passed. The bytes up to this
+    offset are one record with a damaged header.
     """
     payload: int
     """The offset of the payload of the record that ends at `found`."""
@@ -247,8 +247,8 @@ class Finder(Protocol):
         """
 
     def first(self) -> tuple[int, int] | None:
-        """Start and end of the first sound record so far. A later block may show that it lies
-        inside another record.
+        """The first sound record found so far, as its start and end. A later block may show that
+        this record lies inside another record.
         """
 
     def spans(self) -> list[tuple[int, int]]:
@@ -257,7 +257,7 @@ class Finder(Protocol):
         """
 
     def waiting(self) -> bool:
-        """Whether a header was found, but the data after it were not read to their end yet."""
+        """Whether more blocks are needed to read all data after a header."""
 
 
 class PythonFinder:
@@ -340,7 +340,9 @@ class PythonFinder:
             self._at = to
 
     def _move_gap(self, block: bytes, base: int, to: int) -> None:
-        """Advance the gap test's register, and keep the contribution of each possible start."""
+        """Advance the register of the gap test. Keep the contribution of each offset at which the
+        payload may start.
+        """
         while self._gap < to:
             step = to
             if len(self._starts) < _STARTS:
@@ -403,8 +405,8 @@ def _times(a: int, b: int) -> int:
 
 @lru_cache(maxsize=1 << 12)
 def _power(count: int) -> int:
-    """The factor by which `count` zero bytes multiply a register; with a negative `count`, its
-    inverse.
+    """Appending `count` zero bytes multiplies a register by this factor. A negative `count` gives
+    the inverse factor.
     """
     product, square = _ONE, _ONE >> 8
     if count < 0:

@@ -24,7 +24,7 @@ FOOTER_BYTES = 4
 """Size in bytes of the payload's checksum."""
 
 OVERHEAD = HEADER_BYTES + FOOTER_BYTES
-"""Number of bytes that a record takes in the stream besides its payload."""
+"""Number of bytes that the frame of a record adds to the payload."""
 
 MAX_LENGTH = 2**31
 """Size of the largest payload in bytes: protobuf messages are limited to 2 GiB."""

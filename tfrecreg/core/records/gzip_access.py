@@ -35,7 +35,7 @@ Members = tuple[tuple[int, int], ...]
 _READ_BYTES = 1 << 18
 _SKIP_BYTES = 1 << 20
 _HELD_BYTES = 8 << 20
-"""Maximum size of the data of a member that are kept until another member is read."""
+"""If the data of a member have at most this size, they are kept until another member is read."""
 
 
 class DamagedGzipError(Exception):
@@ -51,7 +51,7 @@ class Inflater:
         self.members = 0
         """Number of members that were begun."""
         self.sound_to = stream
-        """Byte of the stream up to which all members match their trailers."""
+        """All members before this byte of the stream match their trailers."""
         self._reader = reader
         self._next = file
         self._input = b""
@@ -211,13 +211,13 @@ def inflated(storage: Storage, path: str) -> Iterator[bytes]:
 
 
 HEADER_LIMIT = 1 << 20
-"""A longer header counts as damage. A header with an extra field of 64 KiB, a name and a comment is
-shorter.
+"""A longer header counts as damage. Real headers are shorter, even with a name, a comment and an
+extra field of 64 KiB.
 """
 
 _MOST_LITERALS = _MOST_DISTANCES = 29
 _LEAST = (5, 1, 10)
-"""For each type of block, the number of its first bytes that show whether it can be decoded."""
+"""The first bytes of a block show whether it can be decoded. This is their number for each type."""
 _KRAFT = 128
 
 
@@ -240,7 +240,7 @@ def member_places(file: HashedFile, at: int) -> Iterator[int]:
 
 
 def python_members(memory: bytes, stop: int) -> list[int]:
-    """Offsets in the first `stop` bytes of `memory` where a member may begin."""
+    """The offsets at which a member may begin, within the first `stop` bytes of `memory`."""
     found = []
     zero = -1  # the first zero after the last fixed header that a name follows
     at = memory.find(MAGIC, 0, stop + len(MAGIC) - 1)

@@ -4,10 +4,10 @@ member.
 The caller requests bytes from a :class:`GzipStream`, which stops where the stream ends or is
 damaged. At damage, `interruption` has the reason, and :meth:`GzipStream.resume` continues after it.
 
-These count as damage (CRC007): deflate data that cannot be decoded, a trailer that disagrees with
-the decoded data, a file that ends inside a member, and bytes after a member that do not begin
-another member. Zeros up to the end of the file also count as damage: `gzip` accepts them as
-padding, but TensorFlow reports an error.
+A file is damaged (CRC007) if deflate data cannot be decoded, a trailer disagrees with the decoded
+data, the file ends inside a member, or the bytes after a member do not begin another member. Zeros
+up to the end of the file also count as damage: `gzip` accepts them as padding, but TensorFlow
+reports an error.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _MOST_BEGINNINGS = 100
 _TRIES = 1 << 20
 _TRIES_EACH = 8
 _TAIL_LIMIT = 1 << 24
-"""Maximum number of bytes at the end of the file that are decoded to simulate zlib."""
+"""To simulate zlib, at most this many bytes at the end of the file are decoded."""
 _PENDING = 1 << 17
 """Upper bound on the decoded bytes that zlib may still hold after the last input byte."""
 
@@ -68,7 +68,8 @@ class GzipStream:
         self.position = 0
         """Number of decoded bytes of the stream."""
         self.guessed = False
-        """Whether the stream after the last damage may come from gzip inside a payload."""
+        """True if reading continued after the last damage, but possibly in gzip inside a payload.
+        """
         self._file = file
         self._members = members
         self._hasher = blake3() if digest else None
@@ -119,12 +120,12 @@ class GzipStream:
         return self.position + left * EXPANSION + _PENDING
 
     def ends_at(self, at: int) -> bool:
-        """Whether the stream ends, undamaged, exactly at `at`."""
+        """Whether the undamaged stream ends exactly at byte `at`."""
         return not self.window(at, 1) and self._finished and self.position == at
 
     def window(self, start: int, length: int) -> bytes:
-        """`length` bytes of the stream from `start` on; fewer only if the stream ends or is
-        interrupted.
+        """Return `length` bytes of the stream, beginning at `start`. The result is shorter only if
+        the stream ends or is interrupted.
         """
         place = start - self._base
         if place < 0:
@@ -184,7 +185,7 @@ class GzipStream:
         return None
 
     def resume(self, least: int = 0) -> bool:
-        """Continue after the damage; False if no bytes are left. May advance `position`."""
+        """Continue after the damage, and return whether bytes are left. May advance `position`."""
         damage = self.interruption
         self.interruption = None
         if damage is None or damage.lossless:
@@ -203,8 +204,8 @@ class GzipStream:
         return True
 
     def leads_on(self, at: int) -> bool:
-        """Whether a whole member begins at this byte of the file, and a member or the end follows
-        it.
+        """Whether a whole member begins at this byte of the file and is followed by another member
+        or by the end of the file.
         """
         return self._begins(at) and self._ends(at) == (True, True)
 
@@ -213,8 +214,8 @@ class GzipStream:
         return None if self._hasher is None else self._hasher.hexdigest()
 
     def members(self) -> Sequence[tuple[int, int]]:
-        """Where each member so far begins: its offsets in the file and in the stream. Empty after
-        damage, or if the members were not requested.
+        """The start of each member that was read so far, as offsets in the file and in the stream.
+        Empty after damage, or if the members were not requested.
         """
         return self._passed or ()
 
@@ -226,7 +227,7 @@ class GzipStream:
         self._inflater = None
 
     def _peek(self, length: int) -> bytes:
-        """The next bytes of the file, which are not consumed; fewer only where the file ends."""
+        """The next `length` bytes of the file, or all remaining ones. They are not consumed."""
         while len(self._input) - self._used < length:
             more = self._file.read(self._next, self._ahead)
             if not more:
@@ -249,7 +250,7 @@ class GzipStream:
         return b""
 
     def _step(self, limit: int) -> bytes:
-        """Open a member, or decode some bytes of a member, possibly up to its end."""
+        """Open the next member if none is open. Otherwise decode some bytes of the open one."""
         if self._inflater is None:
             self._open()
             return b""
@@ -429,8 +430,8 @@ class GzipStream:
             self._break(words, lossless=True, inside=False, misread=True, tail=0)
 
     def _next_member(self, damage: Damage, least: int) -> tuple[int, int] | None:
-        """The place where reading can continue, as a byte of the file and a byte of the stream;
-        None if there is no such place.
+        """Find where reading can continue, and return the offsets in the file and in the stream.
+        Return None if reading cannot continue.
         """
         place = bisect.bisect_left(self._members, (damage.member, 0))
         known = [file for file, _ in self._members[place : place + 2]]
@@ -455,7 +456,7 @@ class GzipStream:
     def _beginnings(self, start: int) -> Iterator[tuple[int, int]]:
         """The places at which members begin, from byte `start` of the file on. Each is tried once.
 
-        Each place comes with the number in the four bytes before it. If the previous member is
+        The second value is the number in the four bytes before the place. If the previous member is
         whole, that number is the size in its trailer.
         """
         known = self._begun
@@ -473,7 +474,7 @@ class GzipStream:
             place += 1
 
     def _probe(self, at: int) -> GzipStream:
-        """A view that begins with a member at this byte of the file."""
+        """A new view. Its first member begins at this byte of the file."""
         probe = self.fork()
         probe._probes = True
         probe._jump(at)
@@ -485,7 +486,9 @@ class GzipStream:
         return probe
 
     def _begins(self, at: int) -> bool:
-        """Whether a member at this byte of the file begins with a record, or is at least whole."""
+        """Whether a member begins at this byte of the file. The member must begin with a record's
+        header, or be whole and not empty.
+        """
         head = self._file.read(at, _HEADER_BYTES)
         if not _may_decode(head):
             return False
@@ -519,7 +522,7 @@ class GzipStream:
 
 
 def _may_decode(head: bytes) -> bool:
-    """Whether a member that begins with `head` may decode to a record's header. A fast test."""
+    """A fast test whether a member with these first bytes can begin with a record's header."""
     header = parse_member_header(head)
     if header.optional or header.problem:
         return header.optional or header.unfinished
@@ -546,7 +549,7 @@ def decoded_before(inflater: zlib._Decompress, data: bytes, limit: int) -> bytes
 
 
 def trailer_problems(trailer: bytes, crc: int, length: int) -> list[str]:
-    """The differences between a member's trailer and the decoded data, in words: at most two."""
+    """Describe up to two differences between a member's trailer and the decoded data."""
     stored_crc, stored_length = TRAILER.unpack(trailer)
     problems = []
     if stored_crc != crc:

@@ -36,7 +36,9 @@ MAGIC = b"\x1f\x8b\x08"
 """First bytes of every member: the two magic bytes of gzip, and the method deflate."""
 
 MEMBER_HEADER = MAGIC + b"\x00" + b"\x00\x00\x00\x00" + b"\x00" + b"\xff"
-"""The fixed header: no optional fields, no time, compression level not stated, system unknown."""
+"""The fixed header. It has no optional fields and no time, and does not state the compression level
+or the system.
+"""
 
 TRAILER = struct.Struct("<II")
 """A member's trailer: CRC-32 of its decompressed data, and their size modulo 2^32."""
@@ -52,7 +54,7 @@ _NOTHING = b"\x00\x00\x00\xff\xff"
 """An empty stored block that begins at a byte boundary."""
 
 FHCRC, FEXTRA, FNAME, FCOMMENT, RESERVED = 2, 4, 8, 16, 0xE0
-"""The header flags for optional fields, and the reserved flags."""
+"""Bits of the flags byte: one for each optional field, and a mask for the reserved bits."""
 
 
 class GzipEncoder:
@@ -95,8 +97,8 @@ class GzipEncoder:
         return self.end_member() if self._size >= self._member_bytes else b""
 
     def fits(self, members: Iterable[tuple[int, int]], size: int) -> bool:
-        """Whether these members, which were compressed elsewhere, can come next. They can if
-        none of them would end badly.
+        """Whether members that were compressed elsewhere can come next. This is possible if none of
+        them would end badly.
         """
         ends = [*(file for file, _ in members), size] if size else []
         return not any(ends_badly(self._written + end) for end in ends[1:])

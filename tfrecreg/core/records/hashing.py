@@ -85,8 +85,8 @@ class HashThread:
 
     @staticmethod
     def pays() -> bool:
-        """Whether a thread pays off, because a core may be idle. False in a worker process, because
-        it shares the cores with other workers.
+        """True if the machine has several cores, so that a thread saves time. False in a worker
+        process, because it shares the cores with other workers.
         """
         # `multiprocessing` is slow to import, and a worker process has always imported it.
         workers = sys.modules.get("multiprocessing")

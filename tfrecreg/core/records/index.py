@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # IndexBuilder needs no NumPy
 INDEX_MAGIC = b"TFRINDEX"
 INDEX_VERSION = 1
 INDEX_LIMIT = 1 << 34
-"""Size of the largest index that is read, in bytes: about 500 million records."""
+"""Maximum size in bytes of an index that is read. It is enough for about 500 million records."""
 
 _DIGEST_BYTES = 16
 ROW_BYTES = _DIGEST_BYTES + 8 + 8

@@ -1,8 +1,8 @@
 """Reads a shard in one pass, in bounded memory, and verifies both checksums of every record.
 
-:func:`scan` yields batches of sound records and faults for damage, in order of the stream, and at
-the end the totals of the file. A single damaged byte gives a single fault, and every other record
-is delivered.
+:func:`scan` yields batches of sound records, and a fault for each damaged place, in the order of
+the stream. Last, it yields the totals of the file. A single damaged byte gives a single fault, and
+every other record is delivered.
 
 If the file is in a store, the bytes of a fault are read again. If the bytes are equal, the fault
 says so. If they differ, the scan raises a :class:`~tfrecreg.core.values.errors.TransferError`, and
@@ -53,7 +53,7 @@ from tfrecreg.core.storage.interface import Readable, Reader
 from tfrecreg.core.values.findings import TensorflowOutcome
 
 SAME_BYTES = "a second read of the store gave the same bytes"
-"""The end of the detail of a fault that a second read confirmed."""
+"""If a second read confirmed a fault, its detail ends with these words."""
 
 T = TypeVar("T")
 
@@ -82,9 +82,9 @@ HOLD_LIMIT = 64 << 20
 _FIRST_BYTES = 1 << 12
 """Bytes of the first read after damage; later reads are larger."""
 _MOST_FAULTS = 10_000
-"""After this many faults in a shard, a fault covers all bytes up to the next sound record."""
+"""After this many faults in a shard, each further fault extends to the next sound record."""
 _HEAD_BYTES = 64
-"""Maximum number of bytes of a damaged record that the detail of a fault quotes."""
+"""The detail of a fault shows at most this many bytes of the damaged record."""
 
 Event = RecordBatch | Fault | StreamEnd
 
@@ -174,7 +174,7 @@ class _Scanner:
         self._gap = False  # and its lost records are not reported, up to the next sound record
 
     def events(self) -> Iterator[RecordBatch | Fault]:
-        """Batches and faults, to the end of the stream."""
+        """Yield batches and faults until the stream ends."""
         stream = self._stream
         ahead = want = self._batch_bytes
         going = True
@@ -239,7 +239,7 @@ class _Scanner:
             yield Fault(code, self._at, self._number, length, detail, tensorflow, exact)
 
     def _continue(self, to: int, lost: int, *, searched: bool = False) -> None:
-        """Continue at `to`, after `lost` damaged records, or more if the index says so."""
+        """Continue at `to`. Count `lost` damaged records, or more if the index shows more."""
         self._searched = self._searched or searched
         # An index with fewer records belongs to another file.
         self._number = max(self._number + lost, self._resync.number(to) or 0)
@@ -284,7 +284,7 @@ class _Scanner:
         return True
 
     def _no_more(self, head: bytes) -> Outcome:
-        """Handle a damaged header after which the stream stops without another record."""
+        """Handle a damaged header if no other record follows before the stream stops."""
         at = self._at
         stop = self._drain()
         interrupted = self._stream.interruption is not None
@@ -387,9 +387,13 @@ class _Scanner:
 
 _NOWHERE = 1 << 62
 _LARGE_BYTES = 8 << 20
-"""If a file looks like one record above this size, it is plain, even if its data are damaged."""
+"""A file counts as plain if its first header states a record above this size that fills the file
+exactly. The data may be damaged.
+"""
 _TRIED = 64
-"""Maximum number of possible members that are tried at each end of the file, to detect gzip."""
+"""To detect gzip, at most this many possible members are tried at the beginning of the file, and as
+many at its end.
+"""
 
 
 def open_stream(
@@ -401,8 +405,8 @@ def open_stream(
     members: Sequence[tuple[int, int]] = (),
     list_members: bool = False,
 ) -> tuple[ByteStream, HashedFile]:
-    """The stream of an open file, and the file. The file's digest is known after all of it was
-    read.
+    """Return the stream of an open file, and the file as a :class:`HashedFile`. The digest of the
+    file is known once the whole file was read.
     """
     file = HashedFile(reader, digest=digest, sha256=sha256)
     head = file.read(0, SNIFF_BYTES)
@@ -434,7 +438,7 @@ def _begins_plain(file: HashedFile, head: bytes) -> bool:
 
 
 def _is_headless(file: HashedFile, declared: Compression | None) -> bool:
-    """Whether a file whose beginning is damaged is gzip that contains records."""
+    """Whether the file is gzip with records, although its beginning is damaged."""
     from tfrecreg.core.records.gzip_access import member_places
     from tfrecreg.core.records.gzip_reader import GzipStream
 

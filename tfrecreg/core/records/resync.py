@@ -5,11 +5,12 @@ A header alone is never trusted. These tests are done, the cheapest and most rel
 1. The offsets in the index, if they fit the file.
 2. Is only one byte of the length wrong, or only its checksum? A length is accepted if the data
    checksum is correct for it, or if the next record begins exactly where this record ends.
-3. The **gap test**: for each later header, are all bytes before it one record with a correct data
-   checksum? The test finds the true end of a record whose payload contains TFRecords. If a row of
-   sound records ends exactly at that header, the test passed by coincidence. These records are then
-   accepted, because records inside a payload would end before the payload's own checksum.
-4. The first place at which the checksums of a length and of the data after it are both correct.
+3. The **gap test** tries each later header: do all bytes before the header form one record with a
+   correct data checksum? The test finds the true end of a record whose payload contains TFRecords.
+   If a row of sound records ends exactly at that header, the test passed by coincidence. These
+   records are then accepted, because records inside a payload would end before the payload's own
+   checksum.
+4. The first place at which both checksums of a record are correct.
 
 After tests 1 to 3 the number of records is exact. After test 4 the number of lost records is
 unknown: the lost bytes count as one record, and their fault says so.
@@ -52,19 +53,19 @@ size is recognized even if it contains TFRecords and its header is destroyed.
 _BLOCK = 1 << 20
 _FIRST_BLOCK = 1 << 12
 _GAPS = 64
-"""After passing by coincidence this many times, the gap test is no longer used."""
+"""The gap test is no longer used after it has passed by coincidence this many times."""
 _AHEAD_BUDGET = 1 << 29
 _HEADER_COST = 1 << 9
 """Cost of each header in the search, in addition to the bytes that are read ahead."""
 _WRONG_BUDGET = 1 << 30
 _WRONG_COST = 1 << 12
-"""Cost of each payload whose checksum is wrong, in addition to its bytes."""
+"""A payload with a wrong checksum costs this much, plus the payload's size in bytes."""
 _NOWHERE = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """Where reading continues after a damaged record."""
+    """The place at which reading continues after a damaged record."""
 
     next: int | None
     """Where the next record starts; None if no record begins before the stream stops."""
@@ -73,7 +74,8 @@ class Resolution:
     intact: bool = False
     """Whether the damaged record's data checksum is correct for a payload of this length."""
     exact: bool = True
-    """Whether exactly one record is lost. If not, more records may be lost, which count as one."""
+    """Whether exactly one record is lost. If False, more may be lost, but they count as one record.
+    """
 
 
 class Resync:
@@ -129,9 +131,7 @@ class Resync:
         return trusted if found.intact or found.next is None else found
 
     def after_many(self, stream: ByteStream, at: int) -> Resolution:
-        """Find where to continue if there were too many faults before `at`: at the next sound
-        record.
-        """
+        """After too many faults before `at`, continue at the next sound record."""
         finder = make_finder(at, before=_NOWHERE, stop=stream.bound(), gap=False)
         for block, base, last in _blocks(stream.fork(), at):
             finder.feed(block, base, last=last)
@@ -185,8 +185,8 @@ class Resync:
         return distance > (_GAP_WINDOW if self._ahead_budget > 0 else 0)
 
     def _crossing(self, stream: ByteStream, begin: int, target: int) -> int | None:
-        """The first sound record, from byte `begin` on, that starts a row of sound records which
-        reaches beyond `target`.
+        """The start of the first row of sound records that reaches beyond `target`. The search
+        begins at byte `begin`.
 
         Records inside a payload do not reach that far: they end before the payload's own checksum.
         """
@@ -221,7 +221,9 @@ class Resync:
         return holds
 
     def _is_header(self, stream: ByteStream, at: int, length: int) -> bool:
-        """Whether an 8-byte record's data and their checksum form another record's header."""
+        """Whether a record has 8 bytes of data that, with their checksum, form another record's
+        header.
+        """
         if length != HEADER_BYTES - FOOTER_BYTES:
             return False
         at += HEADER_BYTES
@@ -229,8 +231,8 @@ class Resync:
         return stated is not None and self._holds(stream, at, stated)
 
     def _one_byte(self, stream: ByteStream, at: int) -> Resolution | None:
-        """Find where to continue if only one byte of the length is damaged, or only the length's
-        checksum. None if neither is true.
+        """Find where to continue if the damage is limited to one byte of the length, or to the
+        checksum of the length. None for other damage.
         """
         head = stream.fork().window(at, HEADER_BYTES)
         if len(head) < HEADER_BYTES:
@@ -254,7 +256,7 @@ class Resync:
 
 
 def sound_records(ahead: ByteStream, at: int, stop: int) -> list[tuple[int, int]]:
-    """Start and end of each sound record that begins at `at` or later and ends by `stop`."""
+    """The start and end of every undamaged record that lies between `at` and `stop`."""
     finder = make_finder(at, before=stop, stop=min(stop, ahead.bound()), gap=False, first=True)
     for block, base, last in _blocks(ahead, at):
         finder.feed(block, base, last=last)
@@ -281,12 +283,12 @@ def _blocks(ahead: ByteStream, at: int) -> Iterator[tuple[bytes, int, bool]]:
 
 
 def _cost(block: bytes) -> int:
-    """The cost of a search through a block, counted in bytes."""
+    """The cost of searching a block: 1 for each byte, and :data:`_HEADER_COST` for each header."""
     return len(block) + _HEADER_COST * count_headers(block)
 
 
 def _lead_to(place: int, spans: Sequence[tuple[int, int]]) -> bool:
-    """Whether the first records in `spans` follow each other without a gap, exactly to `place`."""
+    """Whether the first records in `spans` have no gaps between them and end exactly at `place`."""
     reached = spans[0][0] if spans else -1
     for start, end in spans:
         if start != reached:
@@ -377,7 +379,7 @@ def huge_detail(length: int, found: Resolution) -> str:
 
 
 def gzip_rest(at: int, behind: int, *, lost: bool, going: bool, known: bool) -> str:
-    """The end of the detail of CRC007, which says what is lost."""
+    """Say what is lost, as the last part of the detail of CRC007."""
     if not lost:
         return "; no record is lost"
     if not going:

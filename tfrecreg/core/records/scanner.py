@@ -39,11 +39,11 @@ ENGINES = ("tables", "SSE 4.2", "ARMv8")
 _BEST = -1
 _FULL = 0
 _STOPS = (None, Stop.SHORT, Stop.SHORT, Stop.LENGTH, Stop.HUGE, Stop.DATA)
-"""The reasons for the end of a walk, in order of ``enum stop``."""
+"""Reasons why a walk ended, in the order of the constants in ``enum stop``."""
 _WITHOUT_LENGTH = (1, 3)
 
 _CAPACITY = 1 << 16
-"""Maximum number of records per call. A batch of ordinary size has fewer."""
+"""Maximum number of records per call. Batches of ordinary size have fewer records."""
 
 
 _FUNCTIONS = (
@@ -240,7 +240,9 @@ _Kind = Literal["native", "python"]
 
 
 class Scanner(NamedTuple):
-    """The scanner in use. `detail` names its instructions, or says why it is the Python scanner."""
+    """The scanner in use. `detail` names the CPU instructions, or says why the Python scanner is
+    used.
+    """
 
     kind: _Kind
     detail: str

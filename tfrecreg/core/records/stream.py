@@ -45,7 +45,7 @@ class Damage:
     """Byte of the stream up to which the member could be decoded."""
     detail: str
     lossless: bool
-    """Whether the stream is complete because only a header or a trailer is damaged."""
+    """Whether the stream is complete. For example, only a header or a trailer is damaged."""
     inside: bool
     """Whether the damage is in the member's data, so that bytes of the stream are certainly
     missing.
@@ -53,7 +53,7 @@ class Damage:
     cut: bool
     """Whether the file ends inside the member, so that no data follow."""
     misread: bool
-    """Whether the member is sound, but TensorFlow treats its end as the end of the file."""
+    """True if TensorFlow treats the end of this sound member as the end of the file."""
     tail: int | None
     """Number of bytes that zlib, which does not skip damage, would decompress from the rest of the
     file; None if zlib would report an error.
@@ -67,7 +67,8 @@ class ByteStream(Protocol):
     """Why the stream stops before its end; None if it does not stop, as in a plain file."""
 
     guessed: bool
-    """Whether the stream after the last interruption may come from gzip inside a payload."""
+    """True if reading continued after the last interruption, but possibly in gzip inside a payload.
+    """
 
     @property
     def compression(self) -> Compression: ...
@@ -86,13 +87,13 @@ class ByteStream(Protocol):
         """An upper bound on the size of the stream, and so on the length of a record."""
 
     def ends_at(self, at: int) -> bool:
-        """Whether the stream ends, undamaged, exactly at `at`."""
+        """Whether the undamaged stream ends exactly at byte `at`."""
 
     def window(self, start: int, length: int) -> bytes:
-        """`length` bytes of the stream from `start` on; fewer only if the stream ends or is
-        interrupted.
+        """Return `length` bytes of the stream, beginning at `start`. The result is shorter only if
+        the stream ends or is interrupted.
 
-        Bytes before the greatest `start` so far cannot be requested any more.
+        The window only moves forward: `start` must not be smaller than in an earlier call.
         """
 
     def fork(self) -> ByteStream:
@@ -102,7 +103,9 @@ class ByteStream(Protocol):
         """The damage of a gzip member from which these bytes come; None if there is no damage."""
 
     def resume(self, least: int = 0) -> bool:
-        """Continue after an interruption; False if no bytes are left. May advance `position`."""
+        """Continue after an interruption, and return whether bytes are left. May advance
+        `position`.
+        """
 
     def hexdigest(self) -> str | None:
         """blake3 of the whole stream; None if not requested, or if part of it is missing."""
@@ -160,9 +163,9 @@ def sniff_compression(head: bytes, declared: Compression | None = None) -> Compr
     """The compression of a file, from its first bytes.
 
     The first test that applies decides. A file is plain if it begins with a record's header whose
-    checksum is correct. It is gzip if it inflates to such a header, even if the gzip header is
-    damaged, or to an empty stream. It is gzip if it begins with gzip's magic, unless `declared` is
-    plain.
+    checksum is correct. It is gzip if its data inflate to such a header, even if the gzip header is
+    damaged. It is gzip if it inflates to an empty stream. It is gzip if it begins with gzip's
+    magic, unless `declared` is plain.
     """
     if header_length(head) is not None:
         return "none"
@@ -193,12 +196,14 @@ class HashedFile:
     """A reader that never reads beyond the end, and hashes each byte when it is first read.
 
     Bytes that continue the hashed part are hashed immediately, or in a thread if the file is large.
-    Bytes that were skipped are read and hashed at the end.
+    Bytes that were skipped at first are read and hashed at the end.
     """
 
     def __init__(self, reader: Reader, *, digest: bool, sha256: bool = False) -> None:
         self.end = reader.size
-        """Size of the file in bytes. It is corrected if the file is truncated while it is read."""
+        """Size of the file in bytes. If the file is truncated during reading, this size is
+        corrected.
+        """
         self._reader = reader
         self._hasher = blake3() if digest else None
         self._sha256 = hashlib.sha256() if digest and sha256 else None
@@ -243,7 +248,7 @@ class HashedFile:
 
 
 def only_zeros(read: Callable[[int, int], bytes], at: int) -> bool:
-    """Whether a file has only zeros from byte `at` on."""
+    """Whether byte `at` of a file and all bytes after it are zeros."""
     while data := read(at, READ_BYTES):
         if data.count(0) != len(data):
             return False

@@ -34,7 +34,7 @@ from tfrecreg.core.values.text import safe, type_text
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Segment:
-    """Consecutive records of a shard that were encoded into a separate file. Picklable."""
+    """A separate file into which consecutive records of a shard were encoded. Picklable."""
 
     path: str
     """Path of the file in its storage."""
@@ -44,7 +44,7 @@ class Segment:
     """Size of each payload in bytes."""
     payload_bytes: int
     index: IndexBuilder
-    """The index of the records; without rows if the records came without digests."""
+    """The index of the records. It has no rows if the records came without digests."""
     members: list[tuple[int, int]]
     """Offsets of each gzip member in the file and in the segment's stream."""
 
@@ -61,7 +61,7 @@ class RecordEncoder:
         self.index = IndexBuilder()
         """The index, with a row for each record that came with a digest."""
         self.lengths = array("Q")
-        """Size of each payload so far in bytes."""
+        """Size in bytes of each payload that was added so far."""
         self.payload_bytes = 0
         """Total size of all payloads in bytes, without framing and compression."""
         self._gzip = GzipEncoder(apart=apart) if compression == "gzip" else None
@@ -74,8 +74,8 @@ class RecordEncoder:
     def add(
         self, payload: bytes, digest: bytes | None, key: str
     ) -> tuple[tuple[bytes, ...], bytes]:
-        """Encode the next record; return the pieces for the file, and with gzip the bytes of the
-        stream.
+        """Encode the next record. Return the pieces for the file and the bytes of the stream. The
+        latter are empty without gzip.
         """
         if len(payload) > MAX_LENGTH:
             raise UsageError(
@@ -92,9 +92,11 @@ class RecordEncoder:
         return (self._gzip.write(record),), record
 
     def fits(self, segment: Segment) -> bool:
-        """Whether the segment's file can come next unchanged. The previous member must have ended.
+        """Whether the segment's file can be appended to the shard unchanged. The previous member
+        must have ended.
 
-        About one in ten thousand segments has a member that would end badly in the shard.
+        A segment does not fit if TensorFlow might stop reading at the end of one of its members.
+        This affects about one in ten thousand segments.
         """
         return self._gzip is None or self._gzip.fits(segment.members, segment.bytes)
 
@@ -283,7 +285,7 @@ class ShardWriter(Unfinished):
 
 
 def _pieces(storage: Storage, segment: Segment) -> Iterator[bytes]:
-    """The content of the segment's file, up to the size that was written, in pieces."""
+    """Yield the segment's file in pieces, up to the size that was written."""
     done = 0
     with storage.open(segment.path) as reader:
         while done < segment.bytes:

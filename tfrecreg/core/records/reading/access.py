@@ -117,10 +117,11 @@ class Records(Sequence[bytes]):
         path: the shard, plain or gzip, with any name.
         index: the file with the places of the records: an index of this package
             (``index/<shard>.index`` of a build), or a sidecar of another tool (lines of
-            ``offset size``, for plain files). With None, the build's own index beside the shard is
-            used if it fits. Without an index, the shard is read once: the headers of a plain file,
-            or all of a gzip file. Gzip of other tools often has a single member. Each
-            jump backwards decompresses it from its beginning.
+            ``offset size``, for plain files). If `index` is None, the index that the build wrote
+            beside the shard is used, if it matches the shard. Without an index, the shard is read
+            once: the headers of a plain file, or all of a gzip file. Gzip of other tools often has
+            a single member. Then reading an earlier record decompresses the file from its
+            beginning.
         storage: the storage of `path` and `index`; None for local files.
         name: the name of the shard in errors; None for `path`.
 
@@ -175,7 +176,7 @@ class Records(Sequence[bytes]):
             records: positions, as for ``records[…]``; a position may occur more than once.
 
         Returns:
-            For each position the payload, or the error that ``records[…]`` raises for it.
+            One entry for each position: the payload, or the error that ``records[…]`` raises.
 
         Raises:
             NoSuchRecordError: a position is out of range.
@@ -212,7 +213,7 @@ class Records(Sequence[bytes]):
         return tuple(int(each) for each in np.flatnonzero(self.lengths < 0))
 
     def close(self) -> None:
-        """Close the file, which slices of this sequence share. It is opened again when it is
+        """Close the file, also for all slices of this sequence. The file is opened again when it is
         needed.
         """
         self._file.close()
@@ -325,7 +326,7 @@ class _File:
         return self._verified(number, length, frame)
 
     def each(self, numbers: npt.NDArray[np.int64]) -> list[bytes | DamagedRecordError]:
-        """For each of these records the payload, or the error of its damage."""
+        """One entry for each of these records: the payload, or an error for a damaged record."""
         found: dict[int, bytes | DamagedRecordError] = {}
         for start, end, group in self._groups(numbers):
             if len(group) == 1 and not self._places.gzip:
@@ -354,8 +355,8 @@ class _File:
     def _groups(
         self, numbers: npt.NDArray[np.int64]
     ) -> Iterator[tuple[int, int, list[tuple[int, int, int]]]]:
-        """Groups of records that lie close together: the group's start and end in the stream, and a
-        place for each record.
+        """Group records that lie close together. Each group has a start and an end in the stream,
+        and a place for each record.
 
         A place has the record's number, its offset, and the length of its payload.
         """
@@ -505,7 +506,7 @@ def _sound(frames: bytes, at: int, length: int) -> bytes | None:
 
 
 _SCANNED_TOGETHER = 8
-"""Minimum number of consecutive records for which a call of the scanner is faster."""
+"""From this number of consecutive records on, one call of the scanner is faster than Python."""
 _SCANNERS = threading.local()
 """Each thread's own scanner: threads cannot share one, because it has a buffer for its results."""
 

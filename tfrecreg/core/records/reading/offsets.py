@@ -4,8 +4,8 @@ For shards without an index there is a cache: one file per shard in ``tfrecreg/o
 `XDG_CACHE_HOME` or ``~/.cache``. An entry is used only while the shard's size and modification time
 are the same. A shard that changed less than two seconds ago gets no entry, because its time might
 not reveal the next change (git's index has the same rule). A damaged shard gets no entry. If a
-manifest has the digest of the stream, an entry is used only if the whole stream was read to make
-it, and had that digest. Offsets are not trusted: each read compares length and checksums.
+manifest has the digest of the stream, an entry must have been made from a whole stream with the
+same digest. Offsets are not trusted: each read compares length and checksums.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ class RecordOffsets:
     proven: bool = False
     """Whether all gzip members were verified."""
     faults: Mapping[int, Fault] = field(default_factory=dict)
-    """The faults of known damaged records, by number. Damage outside of known records gets a number
-    after all records, because the lost bytes may have been records.
+    """Maps the number of each known damaged record to the record's fault. Damage outside of known
+    records gets a number after all records, because the lost bytes may have been records.
     """
     stream_blake3: str = ""
     """Hex digest of the decompressed stream, if all of it was read; else empty."""
@@ -218,7 +218,9 @@ def _scanned(
     end: StreamEnd | None = None
 
     def lose(until: int, at: int) -> None:
-        """Add the records up to `until` as lost. A fault was already reported for their bytes."""
+        """Add lost records, up to but not including number `until`. Their fault was already
+        reported.
+        """
         while len(offsets) < until:
             offsets.append(at)
             lengths.append(-1)

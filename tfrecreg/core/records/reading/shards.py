@@ -1,4 +1,4 @@
-"""Numbers the records of several shards together, and reads one record or many records at once."""
+"""Gives consecutive numbers to the records of several shards, and reads one or many at once."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class ShardRecords:
         return np.concatenate(parts)
 
     def locate(self, number: int) -> tuple[int, int]:
-        """The position in `places` of a record's shard, and the record's number in the shard."""
+        """The record's shard, as a position in `places`, and the record's number in that shard."""
         shard = bisect_right(self._starts, number, hi=len(self.places)) - 1
         return shard, number - self._starts[shard]
 
@@ -198,8 +198,8 @@ class ShardRecords:
     def inside(
         self, numbers: range | npt.NDArray[np.int64]
     ) -> Iterator[tuple[int, npt.NDArray[np.int64]]]:
-        """The shards that contain records with these numbers, in order, each with its records'
-        numbers.
+        """The shards that contain these records, in order. Each shard comes with the numbers that
+        these records have in the shard.
         """
         if not isinstance(numbers, range):
             shards = np.searchsorted(self._ends, numbers, side="right")

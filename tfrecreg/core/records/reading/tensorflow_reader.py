@@ -2,8 +2,8 @@
 
 What the reader does (observed with 2.16, and read in `record_reader.cc` and `zlib_inputstream.cc`):
 
-- If fewer bytes are left than a header has (12), it treats them as the end of the file. It does so
-  in gzip as well, whether the file ends inside a member's data, trailer or header.
+- If fewer bytes are left than a header has (12), it treats them as the end of the file. For gzip,
+  it does the same, even if the file ends inside a member's data, trailer or header.
 - If a checksum is wrong, or zlib reports an error, it raises an error and stops.
 - For a plain file, it allocates as much memory as the length in a header says, and does not check
   the allocation. So it crashes if the length exceeds the machine's memory. It reads a length
@@ -34,12 +34,12 @@ _PIECE = 1 << 16
 
 
 def of_rest(left: int) -> TensorflowOutcome:
-    """The outcome for `left` bytes at the end of a stream that do not begin a record."""
+    """The outcome if the last `left` bytes of a stream do not begin a record."""
     return TensorflowOutcome.READS if left < HEADER_BYTES else TensorflowOutcome.STOPS
 
 
 def of_length(length: int, left: int) -> TensorflowOutcome:
-    """The outcome for a sound header of a plain file if the file ends inside the record."""
+    """The outcome if a plain file ends inside a record whose header is sound."""
     if CRASH_LENGTH <= length < _NEGATIVE and left > 0:
         return TensorflowOutcome.CRASHES
     return TensorflowOutcome.STOPS
@@ -48,7 +48,7 @@ def of_length(length: int, left: int) -> TensorflowOutcome:
 def of_misread(
     declared: Compression, read: Callable[[int, int], bytes], size: int
 ) -> TensorflowOutcome:
-    """The outcome if TensorFlow reads the file with the wrong compression, `declared`."""
+    """The outcome if TensorFlow reads the file with the compression `declared`, which is wrong."""
     if declared == "none":
         return of_rest(size)
     made = zlib_makes(read, 0, size)
@@ -81,11 +81,12 @@ def zlib_makes(read: Callable[[int, int], bytes], at: int, limit: int) -> int | 
 class InputBuffer:
     """Simulates TensorFlow's input buffer for a gzip file, to detect where it stops too early.
 
-    TensorFlow calls zlib until the end of a member, of the buffer, or of the output space. After a
-    call without output TensorFlow reads more of the file. If the file was read to its end,
-    TensorFlow stops, even if the buffer holds members that zlib has not seen. So it loses the rest
-    of the file if the last call for a member has no output. This happens if the member is empty, or
-    if a buffer ended after the last byte with output and before the end of the trailer.
+    TensorFlow calls zlib until the end of a member, of the buffer, or of the output space. If a
+    call gives no output, TensorFlow reads more of the file. If the file was read to its end,
+    TensorFlow stops, even if the buffer holds members that zlib has not seen. So these members are
+    lost if the last zlib call for the member before them gives no output. A call gives no output if
+    the member is empty, or if a buffer ended after the last byte with output and before the end of
+    the trailer.
     """
 
     def __init__(self) -> None:
@@ -94,8 +95,8 @@ class InputBuffer:
         self._made = 0
 
     def reach(self, at: int, size: int) -> None:
-        """Record that zlib has used the file's bytes up to `at`. TensorFlow may have read more for
-        this.
+        """Update the state: zlib has consumed the file up to byte `at`. TensorFlow may have read
+        further, because it reads whole buffers.
         """
         while self.end < at:
             self.end = min(self.end + INPUT_BUFFER, size)
