@@ -1,4 +1,4 @@
-"""Finds the type of each column of a table from its values, and the features and schema it gives.
+"""Finds the type of each column of a table from its values, then its features and their schema.
 
 Values from a CSV are texts. From JSON and Parquet, they are integers, floats, booleans, texts,
 bytes, or lists of these. docs/sources/tables.md says how a column gets its type if no option states
@@ -191,8 +191,8 @@ class Column(NamedTuple):
     kind: str
     """One of `tables.COLUMN_KINDS`, except ``skip``."""
     feature: str
-    """The name of its feature. For a column of file names, the common prefix of several
-    features."""
+    """The name of its feature. A column of file names has several features. This is their
+    prefix."""
     mapped: Mapped
     """The entry of the option `columns` that describes this column."""
     times: Literal["one", "optional", "list"]

@@ -99,8 +99,7 @@ class _Listing:
         )
         found = [each for each in raw.list("") if each.kind != "dir"] if self._naming else []
         self._sizes = {each.path: each.size if each.kind == "file" else None for each in found}
-        """If a column contains file names, the sizes of the files in the raw folder. Links have
-        None."""
+        """File sizes in the raw folder, if a column has file names. None stands for a link."""
         self._is_typed = any(suffix_of(each.path) in _TYPED for each in self._files)
         self._surveys: dict[str, Survey] = {}
         self._states, self._row_sizes = bytearray(), array("Q")

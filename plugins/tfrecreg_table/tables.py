@@ -80,8 +80,7 @@ class TableOptions:
     """The column that has the keys. Default: the only column that names files. Without such a
     column, keys are numbers of rows."""
     split_column: str | None = None
-    """The column that has the splits. Default: each file is one split, according to its file
-    name."""
+    """The column that has the splits. Default: each file is the split in its name."""
     delimiter: str | None = None
     """The character between the cells of a CSV, or `tab`. Default: a tab in files named `.tsv`,
     else the first comma, tab or semicolon in the first line."""
@@ -92,8 +91,8 @@ class TableOptions:
     as text (CSV) or fails (JSON, Parquet). `round` takes the nearest float32. Integers are never
     rounded."""
     missing: tuple[str, ...] = ()
-    """Texts that mark missing values in a CSV, such as `NA,null`. Empty cells are always missing
-    values."""
+    """Texts that mark missing values in a CSV, such as `NA,null`. Empty cells are always
+    missing."""
 
     def __post_init__(self) -> None:
         if self.delimiter and not re.fullmatch(r'tab|[^"\s]', self.delimiter):
@@ -147,8 +146,7 @@ def is_table(name: str) -> bool:
 
 
 def split_of(path: str) -> str:
-    """The usual split in a file name, for example `train` in `train-1.csv`. Empty if the name has
-    none."""
+    """The usual split in a file name: `train` in `train-1.csv`. Empty if the name has no split."""
     match = re.match(r"([A-Za-z]+)(?:[-_.0-9].*)?\.", path.rpartition("/")[2], re.DOTALL)
     split = normal_splits([match[1]])[match[1]] if match else ""
     return split if split in _USUAL_SPLITS else ""
@@ -166,8 +164,7 @@ def file_size(raw: Storage, path: str) -> int | None:
 
 
 def metadata_tables(preview: RawPreview) -> tuple[list[str], list[str]]:
-    """The tables of metadata, which name files in their own folders, and the media in these
-    folders."""
+    """The tables of metadata, and the media in the folders of these tables."""
     tables, media = [], []
     below = [path for path in preview.below() if media_kind(path) != "file"]
     for top in ("", *(f"{each}/" for each in preview.folders() if is_split_folder(each))):

@@ -162,8 +162,8 @@ class AdoptRequest:
     compared with the size of this folder. The default is the `raw` of the dataset, if that is set.
     """
     key: str | None = None
-    """The feature that holds the key of a record. If it is None, keys are made from file names and
-    record numbers."""
+    """The feature that holds the key of a record. By default, keys consist of file names and
+    numbers."""
     labels: tuple[tuple[str, str], ...] = ()
     """For each feature, a file with class names, which overrides files beside the shards."""
     pixels: tuple[tuple[str, tuple[int, int, int]], ...] = ()
@@ -276,8 +276,7 @@ def _by_rules(files: Sequence[_File], rules: Sequence[tuple[str, str]]) -> dict[
 
 
 def _by_names(files: Sequence[_File], *, alone: bool) -> dict[str, str]:
-    """The split of each file, according to its name. `alone` says whether no other file has a split
-    yet."""
+    """The split of each file, according to its name. `alone`: no other file has a split."""
     owner: dict[str, _File] = {}
     found: dict[str, str] = {}
     sets = {file.group for file in files}

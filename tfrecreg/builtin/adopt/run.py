@@ -199,8 +199,7 @@ class _Adoption:
 
     @property
     def in_place(self) -> bool:
-        """Whether the files stay where they are. If so, the build also keeps its keys and class
-        names."""
+        """Whether the files stay where they are. If so, keys and class names are also kept."""
         return self.plan.how == "in-place"
 
     @property
@@ -341,8 +340,8 @@ class _Adoption:
         return sketch.render(self.plan.dataset, kind, beside.features)
 
     def _expect_pixels(self, done: Examination, schema: str) -> None:
-        """Raise an error if the schema does not give each requested feature pixels of the requested
-        size."""
+        """Raise an error if a requested feature or its size differs from the pixels in the
+        schema."""
         if not self.request.pixels:
             return
         where = self.known.path if self.known is not None else "draft"

@@ -1,4 +1,4 @@
-"""Computes permutations without storing them. Also shuffles blocks and draws weighted records.
+"""Computes permutations without storing them. Can shuffle by blocks and draw by weights.
 
 ``docs/formats.md`` has the formulas, which never change after 1.0: saved states depend on them. A
 permutation is a generalized Feistel network with cycle-walking, from "Ciphers with Arbitrary Finite
@@ -175,8 +175,8 @@ class BlockShuffle:
 
     @cached_property
     def _short(self) -> tuple[int, int]:
-        """The place of the last block in the shuffled row, and the number of records it has too
-        few."""
+        """The last block's place in the shuffled row, and the number of records missing in this
+        block."""
         lacking = self._count * self._blocks.records - self._records
         if not lacking:
             return self._count, 0

@@ -65,7 +65,8 @@ class EpochReport:
 
     @property
     def is_complete(self) -> bool:
-        """Whether every record, and no foreign record, was handed out exactly once."""
+        """Whether every record was handed out exactly once, and no foreign record was handed
+        out."""
         return not (self.missed or self.doubled or self.foreign)
 
     def __str__(self) -> str:

@@ -450,8 +450,7 @@ class DataSource(ReadsBatches, Sequence[Any]):
             ) from error
 
     def _element(self, number: int, payload: bytes, element: Any = None) -> Any:
-        """Build one element. Pass `element` if the payload was already parsed as part of a
-        block."""
+        """Build one element. Pass `element` if a block reader already parsed the payload."""
         elements = self._elements
         if elements.raw:
             element = payload

@@ -122,42 +122,44 @@ def load(
             instead of their encoded bytes. Features that may hold several images, or none, stay
             encoded. If an image does not decode, the error names its record. Plugins decode other
             formats.
-        channels: number of channels of decoded images: 1, 3 or 4; 0 to keep what each image has.
-        image_size: height and width of decoded images; with ``fit="short-side"``, the length of
-            their shorter side.
-        fit: how images get this size: ``"stretch"`` scales each side, ``"crop"`` first cuts out the
-            largest centered part with these proportions, ``"pad"`` adds black margins, and
+        channels: number of channels of decoded images: 1, 3 or 4. 0 keeps the channels of each
+            image.
+        image_size: height and width of decoded images. With ``fit="short-side"``, it is the length
+            of the shorter side.
+        fit: how images get this size. ``"stretch"`` scales each side. ``"crop"`` first cuts out the
+            largest centered part with these proportions. ``"pad"`` adds black margins.
             ``"short-side"`` keeps the proportions of the image.
-        method: method of the resizing, as in `tf.image.resize`.
-        antialias: whether to filter before images are made smaller.
-        tensors: features that hold tensors written by `tf.io.serialize_tensor`, and the
-            `tf.TensorSpec` or data type of each. Elements hold these tensors.
+        method: how images are resized: a method of `tf.image.resize`.
+        antialias: whether images are filtered before they are made smaller.
+        tensors: for each feature written by `tf.io.serialize_tensor`, the `tf.TensorSpec` or data
+            type of its tensors. Elements hold these tensors.
         ragged: whether features of varying length are ragged tensors instead of sparse ones.
         pad_to: pad features of varying length to dense tensors, with zeros or empty strings. Give
             one length for all features, a length for each, or ``"longest"`` to pad to the longest
-            of the batch. A record with more values than the given length is an error.
-        as_supervised: whether elements are pairs of image and label; or the names of two features
-            to pair.
-        with_key: whether elements have the key of their record, as ``record/key``.
-        with_digest: whether elements have the digest of their record, as ``record/digest``, uint8
-            of shape (16,). The certificate of an epoch needs it.
+            of the batch. A record must not have more values than the given length.
+        as_supervised: True makes each element a pair of image and label. Two feature names make it
+            a pair of these features.
+        with_key: whether each element has the key of its record as the feature ``record/key``.
+        with_digest: whether each element has the digest of its record as the feature
+            ``record/digest``, uint8 of shape (16,). Certificates of epochs need this digest.
         batch_size: number of elements in a batch; None for single elements. All images of a batch
-            need the same size.
-        drop_remainder: whether to drop a smaller last batch.
-        shuffle: whether to shuffle in each epoch: first the shards, then records in a buffer. A
-            number sets how many records the buffer holds.
+            must have the same size.
+        drop_remainder: whether the last batch is left out if it is smaller.
+        shuffle: whether each epoch is shuffled. The shards are shuffled first, then the records in
+            a buffer. A number is the size of the buffer in records.
         seed: seed of the shuffle.
-        repeat: number of epochs; True repeats forever.
-        cache: whether to keep decoded elements in memory. A path keeps them in files whose
-            names begin with this path. The file names end with a digest of the content, so other
-            records, arguments or versions get their own files. tfrecreg never removes them.
-            ``"auto"`` keeps batches in memory if all images have one known shape and take at most
-            250 MiB. With `cache_limit`, `cache` is instead a folder on this machine. Shards behind
-            a URL are read through this folder.
-        cache_limit: maximum size of that folder: a number of bytes, or text such as ``"50GB"``.
-        prefetch: how many batches or elements to prepare ahead. With None, TensorFlow chooses the
-            number of batches, but single elements are not prepared ahead.
-        deterministic: False to read several shards at once, in any order, even without a shuffle.
+        repeat: number of epochs. With True, the dataset is endless.
+        cache: whether decoded elements are kept in memory. A path keeps them in files whose names
+            begin with this path. The file names end with a digest of the content, so other records,
+            arguments or versions get their own files. tfrecreg never removes them. ``"auto"`` keeps
+            batches in memory if all images have one known shape and take at most 250 MiB. If
+            `cache_limit` is given, `cache` is the path of a folder on this machine. Shards behind a
+            URL are then read through this folder.
+        cache_limit: maximum size of the folder `cache`, in bytes or as text such as ``"50GB"``.
+        prefetch: number of batches or elements that are prepared ahead. If it is None, TensorFlow
+            chooses the number of batches, and single elements are not prepared ahead.
+        deterministic: if it is False, several shards are read at once, in any order, even without a
+            shuffle.
         host: number of this host, from 0.
         hosts: number of hosts that share the records. Each host gets whole shards if `hosts`
             divides their number and there is no `where`. Otherwise the records are divided.
@@ -286,7 +288,7 @@ def _share(
     host: int,
     hosts: int,
 ) -> Sequence[RecordRun] | NumberedRecords:
-    """The records of one host: runs of consecutive records, or numbers of single records."""
+    """The records of one host, either as ranges of consecutive records or as record numbers."""
     if chosen is not None:
         return NumberedRecords(host_part(chosen, host, hosts, name), read)
     share = host_numbers(numbers, starts, host, hosts, name)
@@ -349,7 +351,8 @@ def _digest_of(
 def _find(
     target: TargetsLike, split: str | None, registry: RegistryLike | None, *, copy: bool
 ) -> SplitTarget:
-    """The shards of the splits. With `copy`, shards of a build behind a URL are copied first."""
+    """The shards of the splits. If `copy` is True and the build is behind a URL, its shards are
+    copied first."""
     found = find_records(target, split, registry)
     if found.manifest is None or found.storage is None or found.files or not copy:
         return found  # single shards are read where they are
