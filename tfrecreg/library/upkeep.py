@@ -37,12 +37,12 @@ class Keeping(Registry):
         """Check the releases of datasets, without their bytes.
 
         Args:
-            names: names of the datasets; none for all.
-            base: git revision, such as the target branch of a pull request. Its releases are also
-                read, to find duplicate numbers and forks.
-            fail_on: fail on findings of this severity or higher; None for the gate's ``fail_on``,
-                else error. ``never`` reports without judging: gate severities and waivers are
-                ignored.
+            names: names of datasets. If no name is given, all datasets are checked.
+            base: git revision, such as the target branch of a pull request. The releases in this
+                revision are also read, to find duplicate numbers and forks.
+            fail_on: fail on findings of this severity or higher. The default is the gate's
+                ``fail_on``. If the gate does not set it, the default is ``error``. ``never``
+                reports without judging: gate severities and waivers are ignored.
 
         Raises:
             UsageError: there is no such dataset or revision, or the registry is outside git.
@@ -104,7 +104,7 @@ class Keeping(Registry):
         """Send named releases, all releases of named datasets, or all releases to a DVC remote.
 
         Args:
-            names: names of datasets and releases; none for all.
+            names: names of datasets and releases. If no name is given, all releases are sent.
             remote: DVC remote; None for DVC's own default.
             verify: also verify the bytes in the remote, by its checksums or by reading them.
             repair: like `verify`, and replace damaged objects in the remote.
@@ -202,7 +202,8 @@ class Keeping(Registry):
         """Show every record of its datasets, or of other TFRecords, in the browser.
 
         Args:
-            targets: references, builds, releases or paths; none for the list of datasets.
+            targets: references, builds, releases or paths. If no target is given, the viewer lists
+                the datasets.
             where: only records for which this condition holds: ``label = 'cat' AND width >= 224``.
             port: port of the viewer. Default: 0, a free port.
             engine: what makes the catalog; None for this process.
@@ -252,7 +253,7 @@ class Publishing(Release):
         repair: bool = False,
         **context: Unpack[Shown],
     ) -> PushResult:
-        """Send each object of the release that a DVC remote lacks or has with another size.
+        """Send the release's objects to a DVC remote, if they are missing there or differ in size.
 
         Args:
             remote: DVC remote; None for DVC's own default.
@@ -293,8 +294,8 @@ class Publishing(Release):
 
         Args:
             stage: assign the release to this stage, such as ``prod``.
-            commit: commit to tag; None for the first commit with the release and DVC's pointer to
-                its bytes.
+            commit: commit to tag. The default is the first commit that contains both the release
+                and DVC's pointer to its bytes.
 
         Raises:
             UsageError: the name of the stage is not legal, the registry is outside git, or the

@@ -2,7 +2,7 @@
 
 ``docs/formats.md`` has the formulas, which never change after 1.0: saved states depend on them. A
 permutation is a generalized Feistel network with cycle-walking, from "Ciphers with Arbitrary Finite
-Domains" by Black and Rogaway, CT-RSA 2002. Its round function is the finalizer of SplitMix64, by
+Domains" by Black and Rogaway, CT-RSA 2002. Its round function uses the finalizer of SplitMix64, by
 Steele, Lea and Flood, OOPSLA 2014. Weights become integers, so that sums are exact on every
 machine.
 """

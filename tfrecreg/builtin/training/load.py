@@ -131,8 +131,8 @@ def load(
             ``"short-side"`` keeps the proportions of the image.
         method: how images are resized: a method of `tf.image.resize`.
         antialias: whether images are filtered before they are made smaller.
-        tensors: for each feature written by `tf.io.serialize_tensor`, the `tf.TensorSpec` or data
-            type of its tensors. Elements hold these tensors.
+        tensors: for each feature with tensors from `tf.io.serialize_tensor`, their `tf.TensorSpec`
+            or data type. Elements hold these tensors.
         ragged: whether features of varying length are ragged tensors instead of sparse ones.
         pad_to: pad features of varying length to dense tensors, with zeros or empty strings. Give
             one length for all features, a length for each, or ``"longest"`` to pad to the longest
