@@ -227,8 +227,8 @@ class Verbs(ABC):
                 the folder may be a URL.
             to: name of an exporter. ``tfrecreg plugins list`` shows all exporters.
             options: options of the exporter, such as ``suffix``.
-            where: only records for which this condition holds: ``label = 'cat' AND width >= 224``.
-                ``tfrecreg query TARGET`` shows the columns.
+            where: export only records that meet this condition, for example
+                ``label = 'cat' AND width >= 224``. ``tfrecreg query TARGET`` shows the columns.
 
         Raises:
             UsageError: there is no such target, format or option, the format cannot hold the data,
@@ -278,8 +278,8 @@ class Verbs(ABC):
             shard: show only this shard.
             split: show only this split or part, for example ``train``, ``train[-5:]``,
                 ``train[1000:]`` or ``train+test``.
-            where: only records for which this condition holds: ``label = 'cat' AND width >= 224``.
-                ``tfrecreg query TARGET`` shows the columns.
+            where: show only records that meet this condition, for example
+                ``label = 'cat' AND width >= 224``. ``tfrecreg query TARGET`` shows the columns.
 
         Returns:
             A list of records. A notebook displays it with the images.
@@ -363,10 +363,10 @@ class Verbs(ABC):
 
         Args:
             output: path of the page. If it is None, no file is written.
-            against: also show the changes since this version.
-            statistics: also show statistics, drift if `against` is given, and TFDV's anomalies if
-                TFDV is installed.
-            schema: check against this schema.
+            against: version from which changes are shown.
+            statistics: whether statistics are shown, with drift if `against` is given, and with
+                TFDV's anomalies if TFDV is installed.
+            schema: path of the schema for the check.
 
         Raises:
             UsageError: there is no such target or version, or `output` cannot be written.
@@ -444,10 +444,10 @@ class Verbs(ABC):
 
         Args:
             targets: references, builds, releases or paths that are also shown, for comparison.
-            where: only records for which this condition holds: ``label = 'cat' AND width >= 224``.
-                ``tfrecreg query TARGET`` shows the columns.
-            port: port of the viewer. Default: 0, a free port.
-            engine: what makes the catalog; None for this process.
+            where: show only records that meet this condition, for example
+                ``label = 'cat' AND width >= 224``. ``tfrecreg query TARGET`` shows the columns.
+            port: port on which the viewer listens. The default 0 selects a free port.
+            engine: makes the catalog. If it is None, this process makes the catalog.
 
         Raises:
             UsageError: a target does not exist.

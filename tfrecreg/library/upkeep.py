@@ -77,7 +77,7 @@ class Keeping(Registry):
         A build is fetched if DVC's pointer to it names a release.
 
         Args:
-            remote: DVC remote; None for DVC's own default.
+            remote: name of the DVC remote. None means DVC's default remote.
 
         Raises:
             UsageError: there is no such remote.
@@ -105,9 +105,10 @@ class Keeping(Registry):
 
         Args:
             names: names of datasets and releases. If no name is given, all releases are sent.
-            remote: DVC remote; None for DVC's own default.
-            verify: also verify the bytes in the remote, by its checksums or by reading them.
-            repair: like `verify`, and replace damaged objects in the remote.
+            remote: name of the DVC remote. None means DVC's default remote.
+            verify: also verify the bytes in the remote, either by the remote's checksums or by
+                reading the bytes.
+            repair: verify as with `verify`, then replace damaged objects in the remote.
 
         Example:
             >>> reg.push("mnist").releases
@@ -204,9 +205,10 @@ class Keeping(Registry):
         Args:
             targets: references, builds, releases or paths. If no target is given, the viewer lists
                 the datasets.
-            where: only records for which this condition holds: ``label = 'cat' AND width >= 224``.
-            port: port of the viewer. Default: 0, a free port.
-            engine: what makes the catalog; None for this process.
+            where: show only records that meet this condition, for example
+                ``label = 'cat' AND width >= 224``.
+            port: port on which the viewer listens. The default 0 selects a free port.
+            engine: makes the catalog. If it is None, this process makes the catalog.
 
         Raises:
             UsageError: a target does not exist.
@@ -228,7 +230,7 @@ class Publishing(Release):
         """Fetch the bytes of the release to this machine, from DVC's cache or a remote.
 
         Args:
-            remote: DVC remote; None for DVC's own default.
+            remote: name of the DVC remote. None means DVC's default remote.
 
         Raises:
             UsageError: DVC does not keep this release, or there is no such remote.
@@ -256,9 +258,10 @@ class Publishing(Release):
         """Send the release's objects to a DVC remote, if they are missing there or differ in size.
 
         Args:
-            remote: DVC remote; None for DVC's own default.
-            verify: also verify the bytes in the remote, by its checksums or by reading them.
-            repair: like `verify`, and replace damaged objects in the remote.
+            remote: name of the DVC remote. None means DVC's default remote.
+            verify: also verify the bytes in the remote, either by the remote's checksums or by
+                reading the bytes.
+            repair: verify as with `verify`, then replace damaged objects in the remote.
 
         Raises:
             UsageError: DVC does not keep this release, or there is no such remote.
@@ -293,7 +296,7 @@ class Publishing(Release):
         """Tag the release in git, in GTO's format.
 
         Args:
-            stage: assign the release to this stage, such as ``prod``.
+            stage: stage to which the release is assigned, such as ``prod``.
             commit: commit to tag. The default is the first commit that contains both the release
                 and DVC's pointer to its bytes.
 

@@ -167,7 +167,8 @@ def load(
         where: an SQL condition on the columns of `tfrecreg query`, such as
             ``"label = 'cat' AND width >= 224"``: read only the records of `split` that meet it.
             Needs the extra `query`.
-        engine: where the first `where` makes the catalog of the records; None for this process.
+        engine: makes the catalog of the records when `where` is first used. None makes it in this
+            process.
         progress: whether to show a bar in a notebook or a terminal while the catalog is made; or an
             object to update.
 
