@@ -191,8 +191,7 @@ class Column(NamedTuple):
     kind: str
     """One of `tables.COLUMN_KINDS`, except ``skip``."""
     feature: str
-    """The name of its feature. A column of file names has several features. This is their
-    prefix."""
+    """The name of its feature. For a column of file names, this is the prefix of its features."""
     mapped: Mapped
     """The entry of the option `columns` that describes this column."""
     times: Literal["one", "optional", "list"]

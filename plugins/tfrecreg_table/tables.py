@@ -60,7 +60,7 @@ class Mapped(NamedTuple):
     """The name of the feature, or the prefix of several names."""
 
     def path(self, value: str, folder: str) -> str:
-        """The path, below the given folder, of the file named by a cell."""
+        """The path of a file, from the value of a cell and the folder of the table."""
         return folder + self.pattern.replace("{}", value).removeprefix("./")
 
 
@@ -80,7 +80,7 @@ class TableOptions:
     """The column that has the keys. Default: the only column that names files. Without such a
     column, keys are numbers of rows."""
     split_column: str | None = None
-    """The column that has the splits. Default: each file is the split in its name."""
+    """The column that has the splits. Default: the name of each file gives the split."""
     delimiter: str | None = None
     """The character between the cells of a CSV, or `tab`. Default: a tab in files named `.tsv`,
     else the first comma, tab or semicolon in the first line."""

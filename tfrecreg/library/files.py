@@ -98,9 +98,9 @@ class Verbs(ABC):
 
         Returns:
             The report. A list of targets gives a list of reports. It begins with the reports of
-            references and of build folders, in the given order. Each build with given files has one
-            report after these. The last report is about all other files. If a target in a list is
-            missing, or if its manifest or schema is broken, its report has the error. For a
+            references and of build folders, in the given order. Then each build to which given
+            files belong has one report. The last report is about all other files. If a target in a
+            list is missing, or if its manifest or schema is broken, its report has the error. For a
             registry, a list with one report for each dataset. It is about the build, or about the
             newest release if only that is on this machine.
 

@@ -276,7 +276,8 @@ def _by_rules(files: Sequence[_File], rules: Sequence[tuple[str, str]]) -> dict[
 
 
 def _by_names(files: Sequence[_File], *, alone: bool) -> dict[str, str]:
-    """The split of each file, according to its name. `alone`: no other file has a split."""
+    """The split of each file, according to its name. `alone` means that no other file has a
+    split."""
     owner: dict[str, _File] = {}
     found: dict[str, str] = {}
     sets = {file.group for file in files}

@@ -340,8 +340,8 @@ class _Adoption:
         return sketch.render(self.plan.dataset, kind, beside.features)
 
     def _expect_pixels(self, done: Examination, schema: str) -> None:
-        """Raise an error if a requested feature or its size differs from the pixels in the
-        schema."""
+        """Raise an error if the schema does not declare a requested feature as pixels of that
+        size."""
         if not self.request.pixels:
             return
         where = self.known.path if self.known is not None else "draft"

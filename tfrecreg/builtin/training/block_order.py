@@ -175,7 +175,7 @@ class BlockShuffle:
 
     @cached_property
     def _short(self) -> tuple[int, int]:
-        """The last block's place in the shuffled row, and the number of records missing in this
+        """The last block's place in the shuffled row, and how many records are missing in this
         block."""
         lacking = self._count * self._blocks.records - self._records
         if not lacking:

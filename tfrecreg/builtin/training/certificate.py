@@ -65,8 +65,7 @@ class EpochReport:
 
     @property
     def is_complete(self) -> bool:
-        """Whether every record was handed out exactly once, and no foreign record was handed
-        out."""
+        """Whether every record was handed out exactly once, without any foreign record."""
         return not (self.missed or self.doubled or self.foreign)
 
     def __str__(self) -> str:

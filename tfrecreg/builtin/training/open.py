@@ -92,7 +92,7 @@ class PerSplit(Protocol[P, R]):
 
 
 class PerSplitOf(Protocol[P, R]):
-    """A :class:`PerSplit` as a method of a build or release. It reads a split of that version."""
+    """A method of a build or release. Like a :class:`PerSplit`, it reads one split."""
 
     @overload
     def __call__(  # type: ignore[overload-overlap]
@@ -149,7 +149,7 @@ def data_source(
         registry: an open registry or a path in one; None for the registry of the current folder.
         schema: path of a schema that replaces the target's own.
         features: the features of elements; None for all features of the schema.
-        decode: whether images come out as uint8 arrays of shape (height, width, channels): True
+        decode: whether images come out as uint8 arrays of shape (height, width, channels). True
             decodes all images that the schema declares. A list of feature names decodes only these
             features. Plugins decode other formats.
         channels: number of channels of decoded images: 1, 3 or 4. 0 keeps the channels of each

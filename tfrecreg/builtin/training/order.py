@@ -165,7 +165,7 @@ class Order:
         )
 
     def state(self, done: int | None = None) -> dict[str, Any]:
-        """The state of the epoch when this host has consumed a number of records of its share.
+        """The state of the epoch once this host has consumed a part of its share.
 
         Args:
             done: number of consumed records. None means the whole share.

@@ -27,7 +27,7 @@ _FEW = 20
 _TABLE_PLACES = 1 << 17
 """An epoch with more places is not kept as a table."""
 _TABLE_AFTER = 256
-"""Places are computed singly before a table is made: this many, plus a sixteenth of the epoch."""
+"""Before a table is made, this many places and a sixteenth of the epoch are computed singly."""
 
 
 class Mixing:

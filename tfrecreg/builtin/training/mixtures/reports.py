@@ -33,8 +33,9 @@ class MemberReport:
     surplus: int
     """Number of elements that were handed out more often than expected."""
     times: Mapping[int, int]
-    """Number of records for each number of times: with ``{0: 134, 1: 66}``, 134 records were never
-    handed out and 66 once. If records are identical, their elements are divided among them."""
+    """How often records were handed out. With ``{0: 134, 1: 66}``, 134 records were never handed
+    out, and 66 records were handed out once. If records are identical, their elements are divided
+    among them."""
     missed_records: tuple[RecordName, ...] = ()
     """The first 20 missed records."""
     surplus_records: tuple[RecordName, ...] = ()
@@ -51,7 +52,7 @@ class MemberReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MixtureReport:
-    """Compares, for each member, the elements handed out in epochs to the plan of the mixture."""
+    """For each member, compares handed-out elements with the elements that the mixture planned."""
 
     members: tuple[MemberReport, ...]
     foreign: int
@@ -69,7 +70,7 @@ class MixtureReport:
 
     @property
     def is_complete(self) -> bool:
-        """Whether each record was handed out as often as planned, and no foreign record was."""
+        """Whether each record was handed out as often as planned, without any foreign record."""
         return not (self.foreign or any(each.missed or each.surplus for each in self.members))
 
     def __str__(self) -> str:

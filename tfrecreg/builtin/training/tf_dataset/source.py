@@ -38,7 +38,7 @@ _MOST_FAR = 1 << 14
 """Number of records in a batch from a store. Such a batch is about as large as one piece of the
 cache."""
 _CYCLE = 16
-"""Number of shards that are read alternately."""
+"""Number of shards that are read in rotation."""
 _OPEN = 16
 """Number of shards that are open at once."""
 _AHEAD = 16
@@ -54,7 +54,7 @@ class Turns(NamedTuple):
     """The order in which shards are read."""
 
     mixed: bool
-    """Whether several shards are read alternately, instead of one after the other."""
+    """Whether several shards are read in rotation, instead of one after the other."""
     shuffle: bool
     seed: int | None
     deterministic: bool
@@ -163,7 +163,7 @@ def _in_turn(
     of_piece: Callable[..., Any],
     turns: Turns,
 ) -> Any:
-    """Apply a function to each piece. Read pieces one after the other, or several alternately."""
+    """Apply a function to each piece. Pieces are read one after the other, or in rotation."""
     data, int64 = tensorflow.data, tensorflow.int64
 
     def column(values: Iterable[Any], dtype: Any) -> Any:
@@ -318,8 +318,8 @@ def _of_store(far: ShardRecords) -> PayloadReader:
 
 
 _REMEMBERED = 16
-"""Number of batches whose record numbers are kept. If more are lost, the error mentions only
-these."""
+"""Record numbers are kept for this many batches. If more batches are lost, the error lists only the
+kept numbers."""
 
 WhyLost = Callable[[list[int], bool], str]
 """Returns why records are missing. The arguments are the record numbers, and True if a whole batch
