@@ -84,14 +84,14 @@ class Verbs(ABC):
             source: with `raw`: find the items of this source that no record holds, and the records
                 without an item.
             options: options of the source.
-            schema: check against this schema.
+            schema: path of the schema for the check.
             against: compare distributions with this version or these files (drift).
             same_as: expect the records of this version, in any order and any shards, or this
                 content digest.
             expect: expect this number of records in each of these splits.
-            fail_on: fail on findings of this severity or higher; None for the gate's ``fail_on``,
-                else error. ``never`` reports without judging: gate severities and waivers are
-                ignored.
+            fail_on: fail on findings of this severity or higher. The default is the gate's
+                ``fail_on``. If the gate does not set it, the default is ``error``. ``never``
+                reports without judging: gate severities and waivers are ignored.
             cached: skip shards whose size, mtime and inode have not changed since an earlier
                 `cached` check. This does not detect bit rot.
             ignore_missing: without a target: skip datasets whose bytes are not on this machine.

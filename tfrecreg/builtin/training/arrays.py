@@ -172,7 +172,7 @@ class EitherReader:
         self._example = example
 
     def __call__(self, payload: bytes) -> dict[str, Any]:
-        """The element of a payload."""
+        """The element that is made from a payload."""
         try:
             example = self._example(payload)
         except RefusedError:
@@ -206,7 +206,7 @@ class SequenceReader:
         self._columns = columns
 
     def __call__(self, payload: bytes) -> dict[str, Any]:
-        """The element of a payload."""
+        """The element that is made from a payload."""
         sequence = read_sequence(payload)
         if sequence is None:
             raise RefusedError("is not a `tf.train.SequenceExample`")

@@ -279,7 +279,7 @@ class DataSource(ReadsBatches, Sequence[Any]):
             epoch: number of the epoch. Each epoch has its own permutation.
             host: number of this host, from 0.
             hosts: number of hosts that share the records.
-            drop_remainder: whether all hosts get equally many records.
+            drop_remainder: whether all hosts get the same number of records.
             weights: ``"class"`` draws all classes equally often. An SQL expression is evaluated on
                 the whole target, as by `tfrecreg query`. These two need the extra `query`. A list
                 has one weight per record. None makes a permutation.

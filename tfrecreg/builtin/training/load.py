@@ -111,13 +111,15 @@ def load(
             shards are then copied once into the user's cache. With `cache_limit`, they are instead
             read through a cache.
         split: an expression such as ``train``, ``train[:80%]`` or ``train+validation``. Optional if
-            there is one split. A list of expressions gives a tuple of datasets. For all forms, see
+            there is one split. A list of expressions gives a tuple of datasets. All forms of
+            expressions are described in
             https://github.com/tfrecreg/tfrecreg/tree/main/docs/training.md
-        registry: an open registry or a path in one; None for the registry of the current folder.
-        schema: path of a schema that replaces the target's own. The folder of a build needs one if
-            it has no `schema.pbtxt`. For files without a manifest, a schema is inferred from all of
-            their records, as ``tfrecreg schema infer`` does.
-        features: parse only these features.
+        registry: an open registry, or a path in a registry. None means the current folder's
+            registry.
+        schema: path of a schema that replaces the schema of the target. The folder of a build needs
+            one if it has no `schema.pbtxt`. For files without a manifest, a schema is inferred from
+            all of their records, as ``tfrecreg schema infer`` does.
+        features: names of the features that are parsed. By default, all are parsed.
         decode: whether images come out as uint8 tensors of shape (height, width, channels)
             instead of their encoded bytes. Features that may hold several images, or none, stay
             encoded. If an image does not decode, the error names its record. Plugins decode other
@@ -132,11 +134,13 @@ def load(
         method: how images are resized: a method of `tf.image.resize`.
         antialias: whether images are filtered before they are made smaller.
         tensors: for each feature with tensors from `tf.io.serialize_tensor`, their `tf.TensorSpec`
-            or data type. Elements hold these tensors.
-        ragged: whether features of varying length are ragged tensors instead of sparse ones.
-        pad_to: pad features of varying length to dense tensors, with zeros or empty strings. Give
-            one length for all features, a length for each, or ``"longest"`` to pad to the longest
-            of the batch. A record must not have more values than the given length.
+            or data type. Elements contain the decoded tensors.
+        ragged: whether a feature of varying length becomes a ragged tensor instead of a sparse
+            tensor.
+        pad_to: length to which features of varying length are padded, with zeros or empty strings.
+            They become dense tensors. Give one length for all features, a length for each, or
+            ``"longest"`` to pad to the longest of the batch. A record must not have more values
+            than the given length.
         as_supervised: True makes each element a pair of image and label. Two feature names make it
             a pair of these features.
         with_key: whether each element has the key of its record as the feature ``record/key``.
@@ -147,7 +151,7 @@ def load(
         drop_remainder: whether the last batch is left out if it is smaller.
         shuffle: whether each epoch is shuffled. The shards are shuffled first, then the records in
             a buffer. A number is the size of the buffer in records.
-        seed: seed of the shuffle.
+        seed: seed for shuffling.
         repeat: number of epochs. With True, the dataset is endless.
         cache: whether decoded elements are kept in memory. A path keeps them in files whose names
             begin with this path. The file names end with a digest of the content, so other records,
@@ -169,8 +173,8 @@ def load(
             Needs the extra `query`.
         engine: makes the catalog of the records when `where` is first used. None makes it in this
             process.
-        progress: whether to show a bar in a notebook or a terminal while the catalog is made; or an
-            object to update.
+        progress: whether a bar is shown in a notebook or a terminal while the catalog is made. A
+            :class:`Progress` object is updated instead.
 
     Returns:
         A dataset of dictionaries from feature name to tensor. A required feature of fixed shape is

@@ -144,9 +144,10 @@ def data_source(
             folders or ``prefix@10``.
         split: an expression such as ``train``, ``train[:80%]``, ``train[1000:2000]`` or
             ``train+validation``. Optional if there is one split. A list of expressions gives a
-            tuple of sequences. For all forms, see
+            tuple of sequences. All forms of expressions are described in
             https://github.com/tfrecreg/tfrecreg/tree/main/docs/training.md
-        registry: an open registry or a path in one; None for the registry of the current folder.
+        registry: an open registry, or a path in a registry. None means the current folder's
+            registry.
         schema: path of a schema that replaces the target's own.
         features: the features of elements; None for all features of the schema.
         decode: whether images come out as uint8 arrays of shape (height, width, channels). True
@@ -176,8 +177,8 @@ def data_source(
         cache: a local folder. It keeps pieces of shards that are read from URLs. Later reads, also
             in other processes, take them from there. Shards on a disk are read directly.
         cache_limit: maximum size of the folder: a size such as ``"50GB"``.
-        progress: whether to show a bar in a notebook or a terminal while the catalog is made; or an
-            object to update.
+        progress: whether a bar is shown in a notebook or a terminal while the catalog is made. A
+            :class:`Progress` object is updated instead.
 
     Returns:
         A sequence of elements. An element is a dictionary from feature name to NumPy value. A

@@ -217,7 +217,7 @@ class Order:
         Args:
             states: the hosts' states, in any order. One state suffices if all hosts consumed the
                 same number of records.
-            records: how many records the source has.
+            records: number of records of the source.
             source: identity of the source.
             where: the condition that selected the records. None means that no condition was used.
             weights: the weights for drawing the records. None means that records are permuted.
