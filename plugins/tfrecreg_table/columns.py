@@ -1,4 +1,4 @@
-"""The columns of tables: their types, which follow from their values, their features and schema.
+"""Finds the type of each column of a table from its values, then its features and their schema.
 
 Values from a CSV are texts. From JSON and Parquet, they are integers, floats, booleans, texts,
 bytes, or lists of these. docs/sources/tables.md says how a column gets its type if no option states
@@ -47,9 +47,9 @@ _MISSING = frozenset(
         *("1.#ind", "1.#qnan", "<na>", "n/a", "na", "nil", "null", "nan", "none"),
     }
 )
-"""What pandas, databases and statistics programs write for a missing number, in lower case."""
+"""Lower-case texts by which pandas, databases and statistics programs mark missing numbers."""
 _REMEMBERED = 1024
-"""The features of this many texts are kept for each column, because most columns repeat texts."""
+"""For each column, features are kept for at most this many texts, because texts often repeat."""
 
 
 def ticked(value: object) -> str:
@@ -101,11 +101,11 @@ def float32(number: float) -> float | None:
 
 
 def comes_back(text: str, *, rounds: bool = False) -> bool:
-    """Whether the nearest float32 gives back a decimal as it was written.
+    """Whether a written decimal can be recovered from its nearest float32.
 
-    The float32, written with as many significant digits as the decimal, must equal the decimal.
-    Integers must equal their float32, so `16777217` does not come back. `1e11` does, although its
-    nearest float32 is 99999997952.
+    The float32, written with as many significant digits as the decimal, must equal the decimal. An
+    integer must equal its float32, so `16777217` cannot be recovered. `1e11` can be recovered,
+    although its nearest float32 is 99999997952.
     """
     if len(text) <= 7 and "e" not in text.lower():
         return True  # six digits, or an integer below 1 << 24
@@ -191,17 +191,17 @@ class Column(NamedTuple):
     kind: str
     """One of `tables.COLUMN_KINDS`, except ``skip``."""
     feature: str
-    """The name of its feature. If the column names files, it is the prefix of several names."""
+    """The name of its feature. For a column of file names, this is the prefix of its features."""
     mapped: Mapped
-    """The entry of the option `columns` that made it."""
+    """The entry of the option `columns` that describes this column."""
     times: Literal["one", "optional", "list"]
     """Number of values per record."""
     classes: Sequence[str] = ()
-    """For a label: the names in order of their numbers."""
+    """If the column is a label, its class names, sorted by class number."""
 
     @property
     def features(self) -> list[str]:
-        """The names of its features. For a column of files, only the prefix of these names."""
+        """The names of its features. For a column of file names, only the prefix of the names."""
         if self.kind != "label":
             return [self.feature]
         # The class names stand beside the class numbers.
@@ -210,7 +210,7 @@ class Column(NamedTuple):
         return [self.feature, f"{head}class/text" if is_usual else f"{self.feature}/text"]
 
     def schema(self) -> Iterator[str]:
-        """The schema (`.pbtxt` text) of its features, which every example has."""
+        """The schema of its features, as `.pbtxt` text. Every example has these features."""
         if self.kind in FILE_KINDS:
             yield media_schema(cast(MediaKind, self.kind), json.dumps(self.feature)[1:-1])
             return
@@ -245,7 +245,7 @@ class Survey:
         self.classes: set[str] = set()
         self.first: Any = None
         self.marks: Counter[str] = Counter()
-        """Cells of a column of numbers that mean a missing value."""
+        """If the column has numbers, its cells that stand for missing values."""
         self.mark_line = 0
         self.kept = ""
         """Why a column of numbers is kept as text."""

@@ -74,12 +74,12 @@ _TYPED = (*JSON_SUFFIXES, "parquet")
 
 
 class _Known(NamedTuple):
-    """The parts of the listing that a worker needs."""
+    """What workers need from the listing."""
 
     files: Sequence[TableFile]
     columns: Sequence[Column]
     key_column: Column | None
-    """The column that names files, if its values are the keys."""
+    """The column of file names, if these names are the keys. Otherwise None."""
 
 
 class _Listing:
@@ -99,14 +99,14 @@ class _Listing:
         )
         found = [each for each in raw.list("") if each.kind != "dir"] if self._naming else []
         self._sizes = {each.path: each.size if each.kind == "file" else None for each in found}
-        """Sizes of the files in the raw folder, if any column names files. Links have None."""
+        """File sizes in the raw folder, if a column has file names. None stands for a link."""
         self._is_typed = any(suffix_of(each.path) in _TYPED for each in self._files)
         self._surveys: dict[str, Survey] = {}
         self._states, self._row_sizes = bytearray(), array("Q")
         self._row_splits: list[str] = []
         self._keys: list[str] = []
         self._seen: dict[str, set[str]] = {}
-        """The keys of each split, if a column has the keys."""
+        """If the keys come from a column, the keys of each split."""
         self._reported: list[Skipped | Remark] = []
         """Rows without an item, and tables without rows."""
         self.used = {each.path: each.size for each in self._files}
@@ -120,7 +120,7 @@ class _Listing:
         used = (self._key, options.split_column, *(each.name for each in self._mapping))
         surveys = self._surveys.items()
         self.left_out = [name for name, each in surveys if not each.mapped and name not in used]
-        """Columns that are not used, without the columns that an option skips."""
+        """Unused columns, except those that an option skips."""
         naming = [each for each in columns if each.kind in FILE_KINDS]
         has_keys = len(naming) == 1 and naming[0].name == self._key
         self.known = _Known(self._files, columns, naming[0] if has_keys else None)
@@ -261,7 +261,7 @@ class _Listing:
         return size
 
     def _require_columns(self) -> None:
-        """Check that the tables have rows, and the columns that the options name."""
+        """Check that the tables have rows, and that they have all columns named in the options."""
         known = list(self._surveys)
         if not known:
             names = listed([each.path for each in self._files])
@@ -307,7 +307,7 @@ class _Listing:
         return Column(name, kind, feature, mapped, times, classes)
 
     def _usual_feature(self, name: str, kind: str) -> str:
-        """The name of a column's feature, if the options do not state it."""
+        """The default name for the feature of a column."""
         files = self._naming[0] if len(self._naming) == 1 else None
         if files and kind in ("image", "audio", "video"):
             return kind
@@ -325,14 +325,14 @@ class _Listing:
 
 
 def _name_in(column: str, value: Any, code: str) -> str:
-    """The file that a value names, or its key."""
+    """The file name or key in a cell."""
     if value is None or isinstance(value, (bytes, list)):
         raise RowError(f"the column {ticked(column)} names nothing: {ticked(value)}", code)
     return text_of(value)
 
 
 def _top_split(path: str) -> str:
-    """The split that the top folder of a path is named after, or else the default split."""
+    """The split according to the top folder of a path, or else the default split."""
     top, slash, _ = path.removeprefix("./").partition("/")
     return top if slash and is_split_folder(top) else DEFAULT_SPLIT
 
@@ -398,7 +398,7 @@ class TableSource(Source):
         return found
 
     def raw_path(self, split: str, key: str) -> str | None:
-        """The file that a row names, if the keys are the values of the column of files."""
+        """The file of an item, if the keys are file names from a column."""
         column = self._known.key_column
         if column is None:
             return None

@@ -60,7 +60,7 @@ class Mapped(NamedTuple):
     """The name of the feature, or the prefix of several names."""
 
     def path(self, value: str, folder: str) -> str:
-        """The path of the file that a value names, below a folder."""
+        """The path of a file, from the value of a cell and the folder of the table."""
         return folder + self.pattern.replace("{}", value).removeprefix("./")
 
 
@@ -80,7 +80,7 @@ class TableOptions:
     """The column that has the keys. Default: the only column that names files. Without such a
     column, keys are numbers of rows."""
     split_column: str | None = None
-    """The column that has the splits. Default: each file is a split, which its name states."""
+    """The column that has the splits. Default: the name of each file gives the split."""
     delimiter: str | None = None
     """The character between the cells of a CSV, or `tab`. Default: a tab in files named `.tsv`,
     else the first comma, tab or semicolon in the first line."""
@@ -91,7 +91,8 @@ class TableOptions:
     as text (CSV) or fails (JSON, Parquet). `round` takes the nearest float32. Integers are never
     rounded."""
     missing: tuple[str, ...] = ()
-    """Cells of a CSV that mean a missing value, such as `NA,null`; empty cells always do."""
+    """Texts that mark missing values in a CSV, such as `NA,null`. Empty cells are always
+    missing."""
 
     def __post_init__(self) -> None:
         if self.delimiter and not re.fullmatch(r'tab|[^"\s]', self.delimiter):
@@ -145,7 +146,7 @@ def is_table(name: str) -> bool:
 
 
 def split_of(path: str) -> str:
-    """The usual split that a file is named after: `train` for `train-1.csv`; empty without one."""
+    """The usual split in a file name: `train` in `train-1.csv`. Empty if the name has no split."""
     match = re.match(r"([A-Za-z]+)(?:[-_.0-9].*)?\.", path.rpartition("/")[2], re.DOTALL)
     split = normal_splits([match[1]])[match[1]] if match else ""
     return split if split in _USUAL_SPLITS else ""
@@ -163,7 +164,7 @@ def file_size(raw: Storage, path: str) -> int | None:
 
 
 def metadata_tables(preview: RawPreview) -> tuple[list[str], list[str]]:
-    """The tables that name files beside them, and the media beside them."""
+    """The tables of metadata, and the media in the folders of these tables."""
     tables, media = [], []
     below = [path for path in preview.below() if media_kind(path) != "file"]
     for top in ("", *(f"{each}/" for each in preview.folders() if is_split_folder(each))):
@@ -183,10 +184,10 @@ class TableFile(NamedTuple):
 
     path: str
     split: str
-    """The split that its name states, or the default split if a column has the splits."""
+    """The split according to its path. The default split if a column contains the splits."""
     size: int
     folder: str
-    """The prefix of the paths that its rows name."""
+    """The folder that is added before each path in its rows."""
 
 
 class Tables(NamedTuple):
@@ -196,7 +197,7 @@ class Tables(NamedTuple):
     left_out: list[str]
     """Tables that are not read."""
     names_files: bool
-    """Whether they are tables of metadata, whose rows name the files beside them."""
+    """Whether they are tables of metadata. Their rows name files in the folder of the table."""
 
 
 def find_tables(raw: Storage, options: TableOptions) -> Tables:
@@ -257,7 +258,7 @@ class Batch(NamedTuple):
     columns: Mapping[str, Sequence[Any]]
     """A value for each place; None for a missing value."""
     bad: Sequence[tuple[int, RowError]] = ()
-    """The lines of rows that cannot be read, and why."""
+    """The line number and the error of each row that cannot be read."""
 
 
 class TextTable:

@@ -1,7 +1,7 @@
 """The verbs of all handles that have records: files, builds and releases.
 
 Each verb is declared here once. It is also a function of :mod:`tfrecreg` with the registry, engine
-and progress as keywords. The options of the verb are those of the command of the same name.
+and progress as keywords. A verb has the same options as the command with its name.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 
 class Verbs(ABC):
-    """The verbs of a handle that has records."""
+    """Verbs for handles that have records."""
 
     @abstractmethod
     def _meant(self) -> Any:
@@ -84,31 +84,32 @@ class Verbs(ABC):
             source: with `raw`: find the items of this source that no record holds, and the records
                 without an item.
             options: options of the source.
-            schema: check against this schema.
+            schema: path of the schema for the check.
             against: compare distributions with this version or these files (drift).
             same_as: expect the records of this version, in any order and any shards, or this
                 content digest.
             expect: expect this number of records in each of these splits.
-            fail_on: fail on findings of this severity or higher; None for the gate's ``fail_on``,
-                else error. ``never`` reports without judging: gate severities and waivers are
-                ignored.
+            fail_on: fail on findings of this severity or higher. The default is the gate's
+                ``fail_on``. If the gate does not set it, the default is ``error``. ``never``
+                reports without judging: gate severities and waivers are ignored.
             cached: skip shards whose size, mtime and inode have not changed since an earlier
                 `cached` check. This does not detect bit rot.
             ignore_missing: without a target: skip datasets whose bytes are not on this machine.
 
         Returns:
-            The report. For a list of targets, a list of reports: one for each reference and each
-            folder with a build, in their order, then one for each build to which given files
-            belong, and then one for all other files. If a target in a list is missing, or if its
-            manifest or schema is broken, its report has the error. For a registry, a list with one
-            report for each dataset. It is about the build, or about the newest release if only that
-            is on this machine.
+            The report. A list of targets gives a list of reports. It begins with the reports of
+            references and of build folders, in the given order. Then each build to which given
+            files belong has one report. The last report is about all other files. If a target in a
+            list is missing, or if its manifest or schema is broken, its report has the error. For a
+            registry, a list with one report for each dataset. It is about the build, or about the
+            newest release if only that is on this machine.
 
         Raises:
             UsageError: a target, a validator, or a version in `against` or `same_as` does not
                 exist, a schema does not parse, or a single target names shards of several builds.
                 All targets are found before the first target is read.
-            NotHereError: the target is not on this machine, or with `ignore_missing`, no target is.
+            NotHereError: the target is not on this machine, or `ignore_missing` is given and every
+                target is missing.
 
         Example:
             >>> report = reg["mnist"].built.check(only=["crc", "schema"])
@@ -182,11 +183,11 @@ class Verbs(ABC):
         shards, order and compression.
 
         Args:
-            split: split of files whose names do not state a split, such as train.
+            split: files get this split, for example ``train``, if their names do not state a split.
 
         Returns:
-            The digests. For a list of targets, a list: one result for each reference, in order,
-            then one result for all files together.
+            The digests. A list of targets gives a list of results. It has one result for each
+            reference, in order. The last result is for all files together.
 
         Raises:
             UsageError: a target does not exist, or `split` is given and no file needs it.
@@ -222,19 +223,19 @@ class Verbs(ABC):
         """Write a build or a release in the format of another tool.
 
         Args:
-            folder: a new or empty folder. It appears when it is complete. With ``to="files"``, it
-                may be a URL.
-            to: name of an exporter; ``tfrecreg plugins list`` shows them.
+            folder: a new or empty folder. It appears when it is complete. If `to` is ``"files"``,
+                the folder may be a URL.
+            to: name of an exporter. ``tfrecreg plugins list`` shows all exporters.
             options: options of the exporter, such as ``suffix``.
-            where: only records for which this condition holds: ``label = 'cat' AND width >= 224``.
-                ``tfrecreg query TARGET`` shows the columns.
+            where: export only records that meet this condition, for example
+                ``label = 'cat' AND width >= 224``. ``tfrecreg query TARGET`` shows the columns.
 
         Raises:
             UsageError: there is no such target, format or option, the format cannot hold the data,
                 the format does not support `where`, or `where` is not a condition.
             RefusedError: a shard is damaged.
             MissingExtraError: the format or `where` needs a library that is not installed.
-            FailureError: the exporter of a plugin or the disk failed.
+            FailureError: the disk failed, or an exporter from a plugin failed.
 
         Example:
             >>> reg["mnist@1.0.0"].export("lines", to="jsonl").files[:2]
@@ -269,23 +270,23 @@ class Verbs(ABC):
         where: str | None = None,
         **context: Unpack[Reading],
     ) -> Head:
-        """Return the first records, or records from a given number on. Skip damaged records.
+        """Return the first records, or records that begin at a given number. Skip damaged records.
 
         Args:
             records: number of records; None for 5, or for 1 with `at`.
             at: start at record N of the shard, numbered from 0 as in findings; -1 is the last.
             shard: show only this shard.
-            split: show only this split, or a part: ``train``, ``train[-5:]``, ``train[1000:]``,
-                ``train+test``.
-            where: only records for which this condition holds: ``label = 'cat' AND width >= 224``.
-                ``tfrecreg query TARGET`` shows the columns.
+            split: show only this split or part, for example ``train``, ``train[-5:]``,
+                ``train[1000:]`` or ``train+test``.
+            where: show only records that meet this condition, for example
+                ``label = 'cat' AND width >= 224``. ``tfrecreg query TARGET`` shows the columns.
 
         Returns:
             A list of records. A notebook displays it with the images.
 
         Raises:
-            UsageError: `records` is negative, `where` is not a condition, or there is no such
-                target, split, shard or record.
+            UsageError: a target, split, shard or record does not exist, `records` is negative, or
+                `where` is not a condition.
             RefusedError: `where` would be evaluated on damaged records.
             MissingExtraError: `where` needs DuckDB, which is not installed.
             DamagedRecordError: the record `at` is damaged.
@@ -317,9 +318,9 @@ class Verbs(ABC):
 
         Args:
             sql: one SELECT over `records`, `objects`, `splits`, `findings` and `ledger`, and over
-                `previous`, the records of the release before the target. The records of several
-                targets are the tables `a`, `b` and so on.
-            report: a check's JSON report, for the table `findings`.
+                `previous`, the records of the release before the target. With several targets,
+                their records are in the tables `a`, `b` and so on.
+            report: path of a check's JSON report. It fills the table `findings`.
 
         Returns:
             The answer: `arrow()` returns a ``pyarrow.Table``, `df()` returns a
@@ -357,15 +358,15 @@ class Verbs(ABC):
     ) -> PageResult:
         """Check the target, and make a page that shows the verdict, the findings and the data.
 
-        The page is one HTML file that needs no network. Making it reads the records
-        once, as a check does.
+        The page is one HTML file that needs no network. Like a check, this method reads the records
+        once.
 
         Args:
-            output: write the page to this file; None to write none.
-            against: also show the changes since this version.
-            statistics: also show statistics, drift if `against` is given, and TFDV's anomalies if
-                TFDV is installed.
-            schema: check against this schema.
+            output: path of the page. If it is None, no file is written.
+            against: version from which changes are shown.
+            statistics: whether statistics are shown, with drift if `against` is given, and with
+                TFDV's anomalies if TFDV is installed.
+            schema: path of the schema for the check.
 
         Raises:
             UsageError: there is no such target or version, or `output` cannot be written.
@@ -442,11 +443,11 @@ class Verbs(ABC):
         The viewer runs until it is closed or Python ends.
 
         Args:
-            targets: other targets to compare with: references, builds, releases or paths.
-            where: only records for which this condition holds: ``label = 'cat' AND width >= 224``.
-                ``tfrecreg query TARGET`` shows the columns.
-            port: port of the viewer. Default: 0, a free port.
-            engine: what makes the catalog; None for this process.
+            targets: references, builds, releases or paths that are also shown, for comparison.
+            where: show only records that meet this condition, for example
+                ``label = 'cat' AND width >= 224``. ``tfrecreg query TARGET`` shows the columns.
+            port: port on which the viewer listens. The default 0 selects a free port.
+            engine: makes the catalog. If it is None, this process makes the catalog.
 
         Raises:
             UsageError: a target does not exist.
@@ -509,7 +510,7 @@ class Files(Verbs):
 
 
 def is_one(targets: Any) -> bool:
-    """Whether this is one target, rather than several targets or None."""
+    """Whether this is exactly one target. False for a list of targets and for None."""
     from tfrecreg.core.registry.data import Built
 
     return isinstance(targets, str | os.PathLike | Built)

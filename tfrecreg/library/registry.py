@@ -72,7 +72,8 @@ if TYPE_CHECKING:
 
     class DatasetOrRelease(Dataset, Release):  # type: ignore[misc]  # both have a schema
         """The type of ``registry[name]``. A type checker cannot tell whether a text names a dataset
-        or a release. If the type were a union, it would refuse all verbs that only one of them has.
+        or a release. The type is not a union, because a union would refuse each verb that only
+        datasets or only releases have.
         """
 
 
@@ -172,9 +173,9 @@ def init(folder: PathLike = ".", *, with_dvc: bool | None = None, nested: bool =
 
     Args:
         folder: the root, which need not exist.
-        with_dvc: whether to make it a DVC repository. None makes it one if DVC is installed, unless
-            the folder is already a registry without DVC.
-        nested: whether the folder may be inside another registry.
+        with_dvc: whether the folder becomes a DVC repository. By default, it does if DVC is
+            installed, unless the folder is already a registry without DVC.
+        nested: whether the folder is allowed to be inside another registry.
 
     Raises:
         UsageError: the path is not a folder, or is inside another registry.

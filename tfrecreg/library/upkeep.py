@@ -37,12 +37,12 @@ class Keeping(Registry):
         """Check the releases of datasets, without their bytes.
 
         Args:
-            names: names of the datasets; none for all.
-            base: git revision, such as the target branch of a pull request. Its releases are also
-                read, to find duplicate numbers and forks.
-            fail_on: fail on findings of this severity or higher; None for the gate's ``fail_on``,
-                else error. ``never`` reports without judging: gate severities and waivers are
-                ignored.
+            names: names of datasets. If no name is given, all datasets are checked.
+            base: git revision, such as the target branch of a pull request. The releases in this
+                revision are also read, to find duplicate numbers and forks.
+            fail_on: fail on findings of this severity or higher. The default is the gate's
+                ``fail_on``. If the gate does not set it, the default is ``error``. ``never``
+                reports without judging: gate severities and waivers are ignored.
 
         Raises:
             UsageError: there is no such dataset or revision, or the registry is outside git.
@@ -77,7 +77,7 @@ class Keeping(Registry):
         A build is fetched if DVC's pointer to it names a release.
 
         Args:
-            remote: DVC remote; None for DVC's own default.
+            remote: name of the DVC remote. None means DVC's default remote.
 
         Raises:
             UsageError: there is no such remote.
@@ -104,10 +104,11 @@ class Keeping(Registry):
         """Send named releases, all releases of named datasets, or all releases to a DVC remote.
 
         Args:
-            names: names of datasets and releases; none for all.
-            remote: DVC remote; None for DVC's own default.
-            verify: also verify the bytes in the remote, by its checksums or by reading them.
-            repair: like `verify`, and replace damaged objects in the remote.
+            names: names of datasets and releases. If no name is given, all releases are sent.
+            remote: name of the DVC remote. None means DVC's default remote.
+            verify: also verify the bytes in the remote, either by the remote's checksums or by
+                reading the bytes.
+            repair: verify as with `verify`, then replace damaged objects in the remote.
 
         Example:
             >>> reg.push("mnist").releases
@@ -202,10 +203,12 @@ class Keeping(Registry):
         """Show every record of its datasets, or of other TFRecords, in the browser.
 
         Args:
-            targets: references, builds, releases or paths; none for the list of datasets.
-            where: only records for which this condition holds: ``label = 'cat' AND width >= 224``.
-            port: port of the viewer. Default: 0, a free port.
-            engine: what makes the catalog; None for this process.
+            targets: references, builds, releases or paths. If no target is given, the viewer lists
+                the datasets.
+            where: show only records that meet this condition, for example
+                ``label = 'cat' AND width >= 224``.
+            port: port on which the viewer listens. The default 0 selects a free port.
+            engine: makes the catalog. If it is None, this process makes the catalog.
 
         Raises:
             UsageError: a target does not exist.
@@ -227,7 +230,7 @@ class Publishing(Release):
         """Fetch the bytes of the release to this machine, from DVC's cache or a remote.
 
         Args:
-            remote: DVC remote; None for DVC's own default.
+            remote: name of the DVC remote. None means DVC's default remote.
 
         Raises:
             UsageError: DVC does not keep this release, or there is no such remote.
@@ -252,12 +255,13 @@ class Publishing(Release):
         repair: bool = False,
         **context: Unpack[Shown],
     ) -> PushResult:
-        """Send each object of the release that a DVC remote lacks or has with another size.
+        """Send the release's objects to a DVC remote, if they are missing there or differ in size.
 
         Args:
-            remote: DVC remote; None for DVC's own default.
-            verify: also verify the bytes in the remote, by its checksums or by reading them.
-            repair: like `verify`, and replace damaged objects in the remote.
+            remote: name of the DVC remote. None means DVC's default remote.
+            verify: also verify the bytes in the remote, either by the remote's checksums or by
+                reading the bytes.
+            repair: verify as with `verify`, then replace damaged objects in the remote.
 
         Raises:
             UsageError: DVC does not keep this release, or there is no such remote.
@@ -292,9 +296,9 @@ class Publishing(Release):
         """Tag the release in git, in GTO's format.
 
         Args:
-            stage: assign the release to this stage, such as ``prod``.
-            commit: commit to tag; None for the first commit with the release and DVC's pointer to
-                its bytes.
+            stage: stage to which the release is assigned, such as ``prod``.
+            commit: commit to tag. The default is the first commit that contains both the release
+                and DVC's pointer to its bytes.
 
         Raises:
             UsageError: the name of the stage is not legal, the registry is outside git, or the

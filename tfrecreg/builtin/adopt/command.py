@@ -87,7 +87,7 @@ def command(
 
 
 def _pixels(option: str) -> tuple[str, tuple[int, int, int]]:
-    """The feature and the size that ``image=image_raw:28x28x1`` names."""
+    """The feature and the size in an option such as ``image=image_raw:28x28x1``."""
     from tfrecreg.core.schema.definition import PIXELS
 
     key, _, value = option.partition("=")

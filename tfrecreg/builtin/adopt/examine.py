@@ -114,7 +114,7 @@ class _Reading(Validator):
 
     settings: _Settings
     judged: bool
-    """Whether records are checked against a schema, which also reports other payloads."""
+    """Whether records are checked against a schema. That check also reports other payloads."""
     infos: Sequence[tuple[TfdsInfo, Sequence[Shard]]] = ()
     """Descriptions that TFDS wrote, each with the shards in its folder."""
     name: str = "adopt"

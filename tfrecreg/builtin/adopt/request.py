@@ -145,7 +145,8 @@ class AdoptRequest:
     """Name of the dataset."""
     paths: tuple[str, ...] = ()
     """Files, globs, folders (with every shard below them) and ``prefix@N`` sets, relative to the
-    current folder. Empty with ``in-place`` means all files in the build's folder.
+    current folder. If ``in-place`` is used without paths, all files in the build's folder are
+    adopted.
     """
     how: How = "copy"
     """``copy`` gives the build its own bytes. ``link`` makes hard links, or copies where links are
@@ -157,11 +158,12 @@ class AdoptRequest:
     schema: str | None = None
     """A schema file or a reference; None for the dataset's own schema, or else a draft."""
     raw: str | None = None
-    """Folder of the raw data from which the records were made. The records are compared with its
-    size. None means the `raw` of the dataset, if it has one.
+    """Folder of the raw data from which the records were made. The total size of the records is
+    compared with the size of this folder. The default is the `raw` of the dataset, if that is set.
     """
     key: str | None = None
-    """The feature that holds the key of a record. None makes keys from file names and numbers."""
+    """The feature that holds the key of a record. By default, keys consist of file names and
+    numbers."""
     labels: tuple[tuple[str, str], ...] = ()
     """For each feature, a file with class names, which overrides files beside the shards."""
     pixels: tuple[tuple[str, tuple[int, int, int]], ...] = ()
@@ -182,8 +184,8 @@ class KnownSchema:
 
 
 def known_schema(registry: Registry, request: AdoptRequest, plan: AdoptPlan) -> KnownSchema | None:
-    """The schema that the request names, or else the dataset's own, or else TFX's beside the files.
-    None means that a schema has to be drafted.
+    """The schema in the request, or else the dataset's own schema, or else the schema that TFX
+    wrote beside the files. None means that a schema has to be drafted.
     """
     own = registry.dataset(request.name).schema_text()
     path = registry.dataset(request.name).schema_path
@@ -204,7 +206,7 @@ def known_schema(registry: Registry, request: AdoptRequest, plan: AdoptPlan) -> 
 
 
 _DEFAULT_SPLIT = "train"
-"""Split of the files if they form a single set and their names contain no split."""
+"""The files get this split if they form a single set and their names contain no split."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_]*")
 
@@ -274,7 +276,8 @@ def _by_rules(files: Sequence[_File], rules: Sequence[tuple[str, str]]) -> dict[
 
 
 def _by_names(files: Sequence[_File], *, alone: bool) -> dict[str, str]:
-    """The split of each file, according to its name. `alone` if no other file has a split yet."""
+    """The split of each file, according to its name. `alone` means that no other file has a
+    split."""
     owner: dict[str, _File] = {}
     found: dict[str, str] = {}
     sets = {file.group for file in files}

@@ -199,7 +199,7 @@ class _Adoption:
 
     @property
     def in_place(self) -> bool:
-        """Whether the files stay where they are. Their keys and class names then stay as well."""
+        """Whether the files stay where they are. If so, keys and class names are also kept."""
         return self.plan.how == "in-place"
 
     @property
@@ -322,7 +322,7 @@ class _Adoption:
         return RawTotals(files=0, stored=0, decoded=0)
 
     def _schema(self, done: Examination, kind: PayloadKind) -> str:
-        """The text of the schema: the known one, a draft, or an empty one."""
+        """The text of the schema. It is the known schema, a draft or an empty schema."""
         known, beside = self.known, self.plan.beside
         if known is not None:
             if kind is PayloadKind.EXAMPLE and not known.judges:
@@ -340,7 +340,8 @@ class _Adoption:
         return sketch.render(self.plan.dataset, kind, beside.features)
 
     def _expect_pixels(self, done: Examination, schema: str) -> None:
-        """Raise unless the schema declares requested features as pixels of the requested size."""
+        """Raise an error if the schema does not declare a requested feature as pixels of that
+        size."""
         if not self.request.pixels:
             return
         where = self.known.path if self.known is not None else "draft"
@@ -375,7 +376,7 @@ class _Adoption:
                 part.index = hashed_write(scratch, path, data)
 
     def _bystanders(self) -> Iterator[FileEntry]:
-        """Yield the other files in the folder of the build, which become a part of it."""
+        """Yield the other files in the build's folder. These files become a part of the build."""
         build = layout.build_folder(self.plan.dataset)
         folder = self.registry.storage.below(build)
         before = self.before.files if self.before is not None else []
@@ -423,7 +424,7 @@ class _Adoption:
         return placed
 
     def _labels(self, done: Examination) -> dict[str, list[str]]:
-        """Class names by feature, in order of their numbers."""
+        """For each feature, its class names, sorted by class number."""
         plan, said = self.plan, self.request.labels
         features = {name for _, part in done.seen for name in part.features}
         known = self.before.labels if self.before is not None and self.in_place else {}

@@ -92,7 +92,7 @@ def _section(report: Report, room: int) -> Iterator[str]:
 
 
 def _fitting(rows: Iterator[str], room: int, what: str) -> Iterator[str]:
-    """The rows that fit (at least one), then the number of rows that do not."""
+    """The rows that fit (at least one), then a line with the number of omitted rows."""
     for number, row in enumerate(rows):
         if number and len(row) > room:
             yield f"\n… and {1 + sum(1 for _ in rows):,} more {what}."
@@ -134,7 +134,7 @@ def _waived(report: Report, number: int) -> str:
 
 
 def code(text: str) -> str:
-    """`text` as a code span, which also works in a cell of a table."""
+    """Format `text` as a code span. The result can also be used in a table cell."""
     shown = safe_message(text, limit=_LONGEST)
     if not shown.strip(" "):
         return f"<code>{'&nbsp;' * max(len(shown), 1)}</code>"
@@ -156,7 +156,7 @@ def _count(number: int, noun: str) -> str:
 
 
 SUMMARY = "GITHUB_STEP_SUMMARY"
-"""The variable that names the file to which a step appends its Markdown."""
+"""This variable contains the path of a file. A step appends its Markdown to that file."""
 WORKSPACE = "GITHUB_WORKSPACE"
 """The variable that names the folder of the checkout."""
 

@@ -91,7 +91,7 @@ class ExampleReader:
         self._columns = columns
 
     def __call__(self, payload: bytes) -> dict[str, Any]:
-        """The element of a payload."""
+        """The element that is made from a payload."""
         example = decode_or_none(payload)
         # Many other messages parse as an Example, and would lose their fields.
         kind = kind_of(payload, 0, len(payload), example)
@@ -129,7 +129,7 @@ def shaped(column: ArrayColumn, example: Mapping[str, Feature]) -> Any:
 
 
 def empty(column: ArrayColumn) -> npt.NDArray[Any]:
-    """The value of a feature that a record lacks."""
+    """The value that an element gets if its record lacks the feature."""
     sides = [0 if side < 0 else side for side in column.shape]
     return np.empty(sides, _EMPTY.get(Kind(column.kind), np.dtype(np.float32)))
 
@@ -172,7 +172,7 @@ class EitherReader:
         self._example = example
 
     def __call__(self, payload: bytes) -> dict[str, Any]:
-        """The element of a payload."""
+        """The element that is made from a payload."""
         try:
             example = self._example(payload)
         except RefusedError:
@@ -206,7 +206,7 @@ class SequenceReader:
         self._columns = columns
 
     def __call__(self, payload: bytes) -> dict[str, Any]:
-        """The element of a payload."""
+        """The element that is made from a payload."""
         sequence = read_sequence(payload)
         if sequence is None:
             raise RefusedError("is not a `tf.train.SequenceExample`")

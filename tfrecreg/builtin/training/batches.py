@@ -59,11 +59,12 @@ class ReadsBatches:
         records are missing from their batch. A batch without any sound record is left out.
 
         Args:
-            size: elements per batch. Give either `size` or `global_batch`.
-            order: numbers of the records to read, such as an :class:`Order`; None reads all
-                records in order, or the first epoch of a mixture.
-            global_batch: elements per batch of all hosts of an :class:`Order` together. Batch
-                number k has the same records for any number of hosts that divides `global_batch`.
+            size: elements per batch. Pass either `size` or `global_batch`, not both.
+            order: numbers of the records to read, such as an :class:`Order`. If it is None, all
+                records are read in order. For a mixture, the first epoch is read.
+            global_batch: total number of elements that all hosts of an :class:`Order` read per
+                batch. Batch number k has the same records for any number of hosts that divides
+                `global_batch`.
             drop_remainder: whether to leave out a last batch that would be smaller.
 
         Raises:
@@ -96,7 +97,7 @@ class ReadsBatches:
         return numbers
 
     def certificate(self) -> Certificate:
-        """An empty certificate. Add the records that epochs of this source hand out: see `report`.
+        """An empty certificate. Add each record that this source hands out, as shown for `report`.
 
         Example:
             >>> source = reg["mnist@1.0.0"].data_source("train", raw=True)
@@ -143,8 +144,8 @@ def numbers_of_batches(
 def _shares(order: Iterable[SupportsIndex], size: int, drop_remainder: bool) -> Iterator[Numbers]:
     """The numbers of this host in each global batch.
 
-    The numbers go to the hosts in turn. So `size` consecutive numbers contain `size / hosts`
-    numbers of each host, if `hosts` divides `size`.
+    The first number goes to host 0, the next to host 1, and so on. So `size` consecutive numbers
+    contain `size / hosts` numbers of each host, if `hosts` divides `size`.
     """
     if not isinstance(order, Order):
         raise UsageError("`global_batch` needs an order, which knows how many hosts share it")

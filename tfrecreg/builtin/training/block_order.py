@@ -1,9 +1,10 @@
-"""Computes permutations without storing them, shuffles by blocks, and draws by weights.
+"""Computes permutations without storing them. Can shuffle by blocks and draw by weights.
 
 ``docs/formats.md`` has the formulas, which never change after 1.0: saved states depend on them. A
-permutation is a generalized Feistel network with cycle-walking (J. Black and P. Rogaway, "Ciphers
-with Arbitrary Finite Domains", CT-RSA 2002) around the finalizer of SplitMix64 (G. Steele, D. Lea,
-C. Flood, OOPSLA 2014). Weights become integers, so that sums are exact on every machine.
+permutation is a generalized Feistel network with cycle-walking, from "Ciphers with Arbitrary Finite
+Domains" by Black and Rogaway, CT-RSA 2002. Its round function uses the finalizer of SplitMix64, by
+Steele, Lea and Flood, OOPSLA 2014. Weights become integers, so that sums are exact on every
+machine.
 """
 
 from __future__ import annotations
@@ -174,7 +175,8 @@ class BlockShuffle:
 
     @cached_property
     def _short(self) -> tuple[int, int]:
-        """The last block's place in the shuffled row, and how many records that block lacks."""
+        """The last block's place in the shuffled row, and how many records are missing in this
+        block."""
         lacking = self._count * self._blocks.records - self._records
         if not lacking:
             return self._count, 0
@@ -271,7 +273,7 @@ class Weights:
 
     @cached_property
     def digest(self) -> str:
-        """Hex digest of the integers. States of orders hold it."""
+        """Hex digest of the integers. The state of an order contains this digest."""
         return blake3(self.ends.astype("<i8").tobytes()).hexdigest(16)
 
 

@@ -65,7 +65,7 @@ class EpochReport:
 
     @property
     def is_complete(self) -> bool:
-        """Whether every record was handed out exactly once, and nothing else was."""
+        """Whether every record was handed out exactly once, without any foreign record."""
         return not (self.missed or self.doubled or self.foreign)
 
     def __str__(self) -> str:
@@ -121,7 +121,7 @@ class Certificate:
         return len(self._digests) // DIGEST_BYTES
 
     def add(self, digests: Any) -> None:
-        """Count records as handed out.
+        """Add records that were handed out.
 
         Args:
             digests: the values of ``record/digest`` of one or more elements, uint8 of shape
@@ -141,7 +141,7 @@ class Certificate:
         self._digests += np.ascontiguousarray(array).tobytes()
 
     def add_payloads(self, payloads: Iterable[bytes]) -> None:
-        """Count payloads as handed out, for sources with ``raw=True``.
+        """Add payloads that were handed out by a source with ``raw=True``.
 
         Example:
             >>> source = reg["mnist@1.0.0"].data_source("train", raw=True)
@@ -230,7 +230,8 @@ def digest_rows(digests: npt.NDArray[np.uint8]) -> RecordDigests:
 def _record_names(
     places: npt.NDArray[np.int64], counts: npt.NDArray[np.int64], named: Callable[[int], RecordName]
 ) -> tuple[RecordName, ...]:
-    """Name the first records whose digest is counted. `counts` limits how often each is named."""
+    """The names of the first records whose digest has a count above 0. `counts` limits how often
+    each is named."""
     found: list[RecordName] = []
     left: dict[int, int] = {}
     for position in np.flatnonzero(counts[places] > 0).tolist():
@@ -271,7 +272,7 @@ class Stage:
         return all(count == share(total, host, hosts) for host, count in enumerate(self.counts))
 
     def places(self, left: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Translate places in the rest to places in the whole sequence."""
+        """The places in the whole sequence, from places in the part that is not consumed yet."""
         hosts = len(self.counts)
         parts = np.searchsorted(self._starts, left, side="right") - 1
         found = np.empty_like(left)

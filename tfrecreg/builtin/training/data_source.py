@@ -116,7 +116,8 @@ class DataSource(ReadsBatches, Sequence[Any]):
 
         Raises:
             NoSuchRecordError: the number is out of range. It is also an IndexError.
-            DamagedRecordError: its checksums do not match, even with ``damaged="skip"``.
+            DamagedRecordError: the record's checksums do not match. ``damaged="skip"`` does not
+                prevent this error.
             RefusedError: the record is not an Example, does not fit the schema, or holds an image
                 that does not decode.
             StorageError: its shard cannot be read, or has changed since it was opened.
@@ -129,8 +130,8 @@ class DataSource(ReadsBatches, Sequence[Any]):
     def __getitems__(self, records: Iterable[SupportsIndex]) -> list[Any]:
         """The elements with these numbers, in the given order. One call reads a batch.
 
-        Reads are sorted, and reads of neighbours are joined. With ``damaged="skip"``, the list
-        leaves out damaged records.
+        Records are read in the order of their positions, and neighbouring records are read
+        together. With ``damaged="skip"``, the list leaves out damaged records.
 
         Raises:
             NoSuchRecordError, DamagedRecordError, RefusedError, StorageError: as for one record.
@@ -171,7 +172,7 @@ class DataSource(ReadsBatches, Sequence[Any]):
 
     @property
     def identity(self) -> str:
-        """Hex digest of the records and their order. States of orders hold it."""
+        """Hex digest of the records and their order. The state of an order contains this digest."""
         ranges = [(each.start, each.stop, each.step) for each in self._selection.ranges]
         text = f"{self._identity}\n{json.dumps(ranges)}\n{self._selection.chosen_digest}"
         return blake3(text.encode("ascii")).hexdigest(16)
@@ -222,10 +223,10 @@ class DataSource(ReadsBatches, Sequence[Any]):
         return (operator.index(each) for part in ahead for each in part)
 
     def with_features(self, features: Collection[str]) -> DataSource:
-        """A source of the same records with only these features of the schema.
+        """A source of the same records, whose elements have only these features of the schema.
 
         Raises:
-            UsageError: there is no schema, or it lacks one of them.
+            UsageError: there is no schema, or the schema lacks one of these features.
         """
         return self._with(self._selection, self._elements.only(features))
 
@@ -274,14 +275,14 @@ class DataSource(ReadsBatches, Sequence[Any]):
         records as the source has are drawn with replacement, in proportion to their weights.
 
         Args:
-            seed: seed of the permutation; None to keep the order of the records.
-            epoch: each epoch has another permutation.
+            seed: seed of the permutation. None keeps the order of the records.
+            epoch: number of the epoch. Each epoch has its own permutation.
             host: number of this host, from 0.
             hosts: number of hosts that share the records.
-            drop_remainder: whether all hosts get equally many records.
-            weights: ``"class"`` to draw all classes equally often, an SQL expression that `tfrecreg
-                query` would evaluate on the whole target, or one number per record. None for a
-                permutation. The first two need the extra `query`.
+            drop_remainder: whether all hosts get the same number of records.
+            weights: ``"class"`` draws all classes equally often. An SQL expression is evaluated on
+                the whole target, as by `tfrecreg query`. These two need the extra `query`. A list
+                has one weight per record. None makes a permutation.
             block: how many consecutive records form a block, or its approximate size, such as
                 ``"16MiB"``. Records are then shuffled by blocks, so that one read from a store gets
                 many records. None to shuffle all records.
@@ -329,12 +330,12 @@ class DataSource(ReadsBatches, Sequence[Any]):
         """The rest of an epoch, from a result of `Order.state`.
 
         Args:
-            state: one host's state if all hosts consumed equally many records, else the states of
-                all.
+            state: the state of any host, if all hosts consumed the same number of records.
+                Otherwise, a list with the states of all hosts.
             host: number of this host.
             hosts: number of hosts that now share the rest.
-            weights: the numbers that the order was made with. Weights from an expression are
-                computed again.
+            weights: the list of weights from which the order was made. Weights from an expression
+                are computed again.
 
         Raises:
             UsageError: `state` is not a state, belongs to other records, was made with another
@@ -384,7 +385,8 @@ class DataSource(ReadsBatches, Sequence[Any]):
         """The digests of its records, shape (n, 16). Reads every shard without an index.
 
         Raises:
-            DamagedRecordError, ManifestError, StorageError: as :meth:`report`.
+            DamagedRecordError, ManifestError, StorageError: for the same reasons as in
+                :meth:`report`.
         """
         parts = [np.empty((0, 16), np.uint8)]
         for numbers in self._selection.parts():
@@ -405,7 +407,7 @@ class DataSource(ReadsBatches, Sequence[Any]):
         return RecordName(*self._place(number), None if key is None else safe(key, limit=200))
 
     def _place(self, number: int) -> tuple[str, int]:
-        """The shard of a record, escaped, and its number there."""
+        """The escaped name of a record's shard, and the number of the record in that shard."""
         shard, record = self._shards.locate(number)
         return safe(self._shards.places[shard].name, limit=1000), record
 
@@ -448,7 +450,7 @@ class DataSource(ReadsBatches, Sequence[Any]):
             ) from error
 
     def _element(self, number: int, payload: bytes, element: Any = None) -> Any:
-        """Build one element. Pass `element` if the payload was already parsed with its block."""
+        """Build one element. Pass `element` if a block reader already parsed the payload."""
         elements = self._elements
         if elements.raw:
             element = payload

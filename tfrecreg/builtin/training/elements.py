@@ -1,4 +1,4 @@
-"""The form of a source's elements. Converts many payloads at once.
+"""Defines which form the elements of a source have. Converts many payloads at once.
 
 Records of the same layout are read with a few array operations. Other records are read one by one
 by :class:`tfrecreg.builtin.training.arrays.ExampleReader`, into the same form.
@@ -76,7 +76,8 @@ class Elements:
 _FEWEST = 8
 """Minimum number of payloads in a block."""
 _LARGEST = 1 << 13
-"""Maximum mean size in bytes of payloads in a block. For larger ones, a block saves no time."""
+"""A block is used only if the mean size of its payloads is at most this many bytes. For larger
+payloads, a block saves no time."""
 
 
 class BlockReader:

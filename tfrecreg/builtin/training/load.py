@@ -111,53 +111,59 @@ def load(
             shards are then copied once into the user's cache. With `cache_limit`, they are instead
             read through a cache.
         split: an expression such as ``train``, ``train[:80%]`` or ``train+validation``. Optional if
-            there is one split. A list of expressions gives a tuple of datasets. For all forms, see
+            there is one split. A list of expressions gives a tuple of datasets. All forms of
+            expressions are described in
             https://github.com/tfrecreg/tfrecreg/tree/main/docs/training.md
-        registry: an open registry or a path in one; None for the registry of the current folder.
-        schema: path of a schema that replaces the target's own. The folder of a build needs one if
-            it has no `schema.pbtxt`. For files without a manifest, a schema is inferred from all of
-            their records, as ``tfrecreg schema infer`` does.
-        features: parse only these features.
+        registry: an open registry, or a path in a registry. None means the current folder's
+            registry.
+        schema: path of a schema that replaces the schema of the target. The folder of a build needs
+            one if it has no `schema.pbtxt`. For files without a manifest, a schema is inferred from
+            all of their records, as ``tfrecreg schema infer`` does.
+        features: names of the features that are parsed. By default, all are parsed.
         decode: whether images come out as uint8 tensors of shape (height, width, channels)
             instead of their encoded bytes. Features that may hold several images, or none, stay
             encoded. If an image does not decode, the error names its record. Plugins decode other
             formats.
-        channels: number of channels of decoded images: 1, 3 or 4; 0 to keep what each image has.
-        image_size: height and width of decoded images; with ``fit="short-side"``, the length of
-            their shorter side.
-        fit: how images get this size: ``"stretch"`` scales each side, ``"crop"`` first cuts out the
-            largest centered part with these proportions, ``"pad"`` adds black margins, and
+        channels: number of channels of decoded images: 1, 3 or 4. 0 keeps the channels of each
+            image.
+        image_size: height and width of decoded images. With ``fit="short-side"``, it is the length
+            of the shorter side.
+        fit: how images get this size. ``"stretch"`` scales each side. ``"crop"`` first cuts out the
+            largest centered part with these proportions. ``"pad"`` adds black margins.
             ``"short-side"`` keeps the proportions of the image.
-        method: method of the resizing, as in `tf.image.resize`.
-        antialias: whether to filter before images are made smaller.
-        tensors: features that hold tensors written by `tf.io.serialize_tensor`, and the
-            `tf.TensorSpec` or data type of each. Elements hold these tensors.
-        ragged: whether features of varying length are ragged tensors instead of sparse ones.
-        pad_to: pad features of varying length to dense tensors, with zeros or empty strings. Give
-            one length for all features, a length for each, or ``"longest"`` to pad to the longest
-            of the batch. A record with more values than the given length is an error.
-        as_supervised: whether elements are pairs of image and label; or the names of two features
-            to pair.
-        with_key: whether elements have the key of their record, as ``record/key``.
-        with_digest: whether elements have the digest of their record, as ``record/digest``, uint8
-            of shape (16,). The certificate of an epoch needs it.
+        method: how images are resized: a method of `tf.image.resize`.
+        antialias: whether images are filtered before they are made smaller.
+        tensors: for each feature with tensors from `tf.io.serialize_tensor`, their `tf.TensorSpec`
+            or data type. Elements contain the decoded tensors.
+        ragged: whether a feature of varying length becomes a ragged tensor instead of a sparse
+            tensor.
+        pad_to: length to which features of varying length are padded, with zeros or empty strings.
+            They become dense tensors. Give one length for all features, a length for each, or
+            ``"longest"`` to pad to the longest of the batch. A record must not have more values
+            than the given length.
+        as_supervised: True makes each element a pair of image and label. Two feature names make it
+            a pair of these features.
+        with_key: whether each element has the key of its record as the feature ``record/key``.
+        with_digest: whether each element has the digest of its record as the feature
+            ``record/digest``, uint8 of shape (16,). Certificates of epochs need this digest.
         batch_size: number of elements in a batch; None for single elements. All images of a batch
-            need the same size.
-        drop_remainder: whether to drop a smaller last batch.
-        shuffle: whether to shuffle in each epoch: first the shards, then records in a buffer. A
-            number sets how many records the buffer holds.
-        seed: seed of the shuffle.
-        repeat: number of epochs; True repeats forever.
-        cache: whether to keep decoded elements in memory. A path keeps them in files whose
-            names begin with this path. The file names end with a digest of the content, so other
-            records, arguments or versions get their own files. tfrecreg never removes them.
-            ``"auto"`` keeps batches in memory if all images have one known shape and take at most
-            250 MiB. With `cache_limit`, `cache` is instead a folder on this machine. Shards behind
-            a URL are read through this folder.
-        cache_limit: maximum size of that folder: a number of bytes, or text such as ``"50GB"``.
-        prefetch: how many batches or elements to prepare ahead. With None, TensorFlow chooses the
-            number of batches, but single elements are not prepared ahead.
-        deterministic: False to read several shards at once, in any order, even without a shuffle.
+            must have the same size.
+        drop_remainder: whether the last batch is left out if it is smaller.
+        shuffle: whether each epoch is shuffled. The shards are shuffled first, then the records in
+            a buffer. A number is the size of the buffer in records.
+        seed: seed for shuffling.
+        repeat: number of epochs. With True, the dataset is endless.
+        cache: whether decoded elements are kept in memory. A path keeps them in files whose names
+            begin with this path. The file names end with a digest of the content, so other records,
+            arguments or versions get their own files. tfrecreg never removes them. ``"auto"`` keeps
+            batches in memory if all images have one known shape and take at most 250 MiB. If
+            `cache_limit` is given, `cache` is the path of a folder on this machine. Shards behind a
+            URL are then read through this folder.
+        cache_limit: maximum size of the folder `cache`, in bytes or as text such as ``"50GB"``.
+        prefetch: number of batches or elements that are prepared ahead. If it is None, TensorFlow
+            chooses the number of batches, and single elements are not prepared ahead.
+        deterministic: if it is False, several shards are read at once, in any order, even without a
+            shuffle.
         host: number of this host, from 0.
         hosts: number of hosts that share the records. Each host gets whole shards if `hosts`
             divides their number and there is no `where`. Otherwise the records are divided.
@@ -165,9 +171,10 @@ def load(
         where: an SQL condition on the columns of `tfrecreg query`, such as
             ``"label = 'cat' AND width >= 224"``: read only the records of `split` that meet it.
             Needs the extra `query`.
-        engine: where the first `where` makes the catalog of the records; None for this process.
-        progress: whether to show a bar in a notebook or a terminal while the catalog is made; or an
-            object to update.
+        engine: makes the catalog of the records when `where` is first used. None makes it in this
+            process.
+        progress: whether a bar is shown in a notebook or a terminal while the catalog is made. A
+            :class:`Progress` object is updated instead.
 
     Returns:
         A dataset of dictionaries from feature name to tensor. A required feature of fixed shape is
@@ -286,7 +293,7 @@ def _share(
     host: int,
     hosts: int,
 ) -> Sequence[RecordRun] | NumberedRecords:
-    """The records of one host: runs of consecutive records, or numbers of single records."""
+    """The records of one host, either as ranges of consecutive records or as record numbers."""
     if chosen is not None:
         return NumberedRecords(host_part(chosen, host, hosts, name), read)
     share = host_numbers(numbers, starts, host, hosts, name)
@@ -349,7 +356,8 @@ def _digest_of(
 def _find(
     target: TargetsLike, split: str | None, registry: RegistryLike | None, *, copy: bool
 ) -> SplitTarget:
-    """The shards of the splits. With `copy`, shards of a build behind a URL are copied first."""
+    """The shards of the splits. If `copy` is True and the build is behind a URL, its shards are
+    copied first."""
     found = find_records(target, split, registry)
     if found.manifest is None or found.storage is None or found.files or not copy:
         return found  # single shards are read where they are

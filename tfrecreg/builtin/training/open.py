@@ -92,7 +92,7 @@ class PerSplit(Protocol[P, R]):
 
 
 class PerSplitOf(Protocol[P, R]):
-    """A method of a build or release that reads one split, like a :class:`PerSplit`."""
+    """A method of a build or release. Like a :class:`PerSplit`, it reads one split."""
 
     @overload
     def __call__(  # type: ignore[overload-overlap]
@@ -144,26 +144,27 @@ def data_source(
             folders or ``prefix@10``.
         split: an expression such as ``train``, ``train[:80%]``, ``train[1000:2000]`` or
             ``train+validation``. Optional if there is one split. A list of expressions gives a
-            tuple of sequences. For all forms, see
+            tuple of sequences. All forms of expressions are described in
             https://github.com/tfrecreg/tfrecreg/tree/main/docs/training.md
-        registry: an open registry or a path in one; None for the registry of the current folder.
+        registry: an open registry, or a path in a registry. None means the current folder's
+            registry.
         schema: path of a schema that replaces the target's own.
         features: the features of elements; None for all features of the schema.
-        decode: whether images come out as uint8 arrays of shape (height, width, channels): True for
-            all images that the schema declares, or the names of features. Plugins decode other
-            formats.
-        channels: number of channels of decoded images: 1, 3 or 4; 0 to keep the channels of each
-            image. Only 4 has opacity.
-        image_size: height and width to which Pillow resizes decoded images; with
-            ``fit="short-side"``, the length of their shorter side.
-        fit: how images get this size: ``"stretch"``, ``"crop"``, ``"pad"`` or ``"short-side"``, as
-            in :func:`tfrecreg.load`.
-        raw: whether elements are payloads, as `bytes`. An adopted build that holds no Examples
-            always yields payloads.
+        decode: whether images come out as uint8 arrays of shape (height, width, channels). True
+            decodes all images that the schema declares. A list of feature names decodes only these
+            features. Plugins decode other formats.
+        channels: number of channels of decoded images: 1, 3 or 4. 0 keeps the channels of each
+            image. Opacity is kept only with 4 channels.
+        image_size: height and width to which Pillow resizes decoded images. With
+            ``fit="short-side"``, it is the length of the shorter side.
+        fit: how images get this size. :func:`tfrecreg.load` describes the values ``"stretch"``,
+            ``"crop"``, ``"pad"`` and ``"short-side"``.
+        raw: whether each element is the payload of its record, as `bytes`. An adopted build that
+            holds no Examples always yields payloads.
         with_key: whether elements are pairs of key and element.
-        with_digest: whether elements carry the digest of their record, as ``record/digest``, uint8
-            of shape (16,). The certificate of an epoch needs it.
-        verify: whether to first compare the digest of every shard of the splits with the manifest.
+        with_digest: whether each element has the digest of its record as the feature
+            ``record/digest``, uint8 of shape (16,). Certificates of epochs need this digest.
+        verify: whether the digest of every shard in the splits is compared with the manifest first.
             For files without a manifest, every checksum is verified instead.
         damaged: what batches and iteration do at a damaged record: ``"raise"`` raises an error,
             ``"skip"`` leaves the record out.
@@ -171,17 +172,19 @@ def data_source(
         where: an SQL condition on the columns of `tfrecreg query`, such as
             ``"label = 'cat' AND width >= 224"``: take only the records of `split` that meet it.
             Needs the extra `query`.
-        engine: where the first `where` makes the catalog of the records; None for this process.
-        cache: a folder on this machine that keeps pieces of shards behind URLs. Later reads, also
+        engine: makes the catalog of the records when `where` is first used. None makes it in this
+            process.
+        cache: a local folder. It keeps pieces of shards that are read from URLs. Later reads, also
             in other processes, take them from there. Shards on a disk are read directly.
         cache_limit: maximum size of the folder: a size such as ``"50GB"``.
-        progress: whether to show a bar in a notebook or a terminal while the catalog is made; or an
-            object to update.
+        progress: whether a bar is shown in a notebook or a terminal while the catalog is made. A
+            :class:`Progress` object is updated instead.
 
     Returns:
         A sequence of elements. An element is a dictionary from feature name to NumPy value. A
         required feature of fixed shape is an array of that shape (``()``: a scalar). Any other
-        feature has one dimension, or the schema's shape if only one side of it is unknown.
+        feature has one dimension, unless the schema gives a shape with one unknown side. The array
+        then has that shape.
 
     Raises:
         UsageError: there is no such dataset, release, file or split, the bytes are not on this
@@ -300,7 +303,7 @@ def _elements(
 
 
 _UNNAMED = "unnamed"
-"""If only some file names state a split, the other files are in this split."""
+"""If only some file names state a split, the files without a stated split get this split."""
 
 
 def _limit(damaged: str, max_damaged: int | str | None) -> SkipLimit:
@@ -317,7 +320,8 @@ def _limit(damaged: str, max_damaged: int | str | None) -> SkipLimit:
 def find_records(
     target: TargetsLike, split: str | None, registry: RegistryLike | None
 ) -> SplitTarget:
-    """The shards of the splits in an expression. The target is one build or release, or files."""
+    """The shards of the splits in an expression. The target is either files, or a single build or
+    release."""
     names = named_targets(target)
     if not names:
         raise UsageError("there is no target to read")

@@ -99,7 +99,8 @@ class Order:
         self._drawn = self._draw()
 
     def _draw(self) -> Callable[[RecordNumbers], RecordNumbers] | None:
-        """A picklable function from places to records; None if place and record are equal."""
+        """A picklable function from places to record numbers. None if these numbers equal the
+        places."""
         if self.mixture is not None:
             return partial(operator.add, self.epoch * self.records)
         if self.seed is None:
@@ -135,7 +136,7 @@ class Order:
         )
 
     def _numbers(self, places: RecordNumbers) -> RecordNumbers:
-        """The records at these places of the share."""
+        """The record numbers at these places in this host's share."""
         found = places * self.hosts + self.host
         for stage in reversed(self._before):
             found = stage.places(found)
@@ -164,10 +165,10 @@ class Order:
         )
 
     def state(self, done: int | None = None) -> dict[str, Any]:
-        """The state of the epoch after this host consumed `done` records of its share.
+        """The state of the epoch once this host has consumed a part of its share.
 
         Args:
-            done: how many records; None for the whole share.
+            done: number of consumed records. None means the whole share.
 
         Returns:
             A JSON object, for :meth:`from_states`.
@@ -214,12 +215,14 @@ class Order:
         """The rest of an epoch, shared among the current number of hosts.
 
         Args:
-            states: the hosts' states, in any order. If all consumed equally many, one suffices.
-            records: how many records the source has.
+            states: the hosts' states, in any order. One state suffices if all hosts consumed the
+                same number of records.
+            records: number of records of the source.
             source: identity of the source.
-            where: the condition that selected the records; None without a condition.
-            weights: the weights for drawing the records; None for a permutation.
-            mixture: the mixture whose places are shared; None for records of a source.
+            where: the condition that selected the records. None means that no condition was used.
+            weights: the weights for drawing the records. None means that records are permuted.
+            mixture: the mixture whose places are shared. None means that records of a source are
+                shared.
             host: number of this host, from 0.
             hosts: number of hosts that share the rest.
 
@@ -287,7 +290,7 @@ class OrderIterator(Iterator[int]):
         return self._block[at]
 
     def state(self) -> dict[str, Any]:
-        """The state of the epoch, if all numbers that were taken count as consumed."""
+        """The state of the epoch. Each number that was taken counts as consumed."""
         return self._order.state(self.done)
 
 

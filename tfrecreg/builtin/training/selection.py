@@ -1,7 +1,7 @@
 """The records of a source as ranges of numbers, and the damaged records that were left out.
 
-The list of damaged records is a temporary file that worker processes share. One write appends each
-record as a line. A source that is unpickled on another machine starts its own list.
+The list of damaged records is a temporary file that worker processes share. Each record is appended
+as a line, in a single write. A source that is unpickled on another machine starts its own list.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Selection:
 
     @classmethod
     def of_chosen(cls, parts: Sequence[npt.NDArray[np.int64]], where: str) -> Selection:
-        """Join the lists of numbers that a condition selects."""
+        """Join lists of record numbers. These records were selected by a condition."""
         starts = [0, *accumulate(map(len, parts))]
         numbers = np.concatenate([np.empty(0, np.int64), *parts])
         return cls([range(*each) for each in pairwise(starts)], ChosenNumbers(where, numbers))
@@ -130,7 +130,7 @@ class SkippedRecords:
             found, path = _made()
             weakref.finalize(self, _remove, path, os.getpid())
         self._file, self.path = found, path
-        """The path of the temporary file, which spawned processes open."""
+        """The path of the temporary file. Processes started by `spawn` open this path."""
         self._read = 0
         weakref.finalize(self, os.close, found)
 

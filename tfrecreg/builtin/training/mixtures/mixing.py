@@ -27,7 +27,7 @@ _FEW = 20
 _TABLE_PLACES = 1 << 17
 """An epoch with more places is not kept as a table."""
 _TABLE_AFTER = 256
-"""A table is made after this many places, plus a sixteenth of the epoch, were computed singly."""
+"""Before a table is made, this many places and a sixteenth of the epoch are computed singly."""
 
 
 class Mixing:
@@ -178,7 +178,7 @@ _STEPS_OF_TEMPERATURE = 100
 
 
 def exact_weight(weight: object, name: str) -> Fraction:
-    """A weight as the exact number that was written: 0.7 is 7/10."""
+    """Convert a weight to the exact fraction that was written, for example 0.7 to 7/10."""
     exact = Fraction(0)
     if isinstance(weight, bool):
         pass  # Python would take a bool for 0 or 1

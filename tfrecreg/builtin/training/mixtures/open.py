@@ -47,27 +47,29 @@ def mixture(
     registry: RegistryLike | None = None,
     **keywords: Any,
 ) -> Mixture:
-    """Several datasets as one sequence, in which each has its share.
+    """Mix several datasets into one sequence. Each dataset gets its share of the places.
 
     Args:
         members: a dictionary from member to weight, or a list of members or of pairs of member and
-            weight. A member is a target for `data_source`, or a source that it opened. Weights are
-            relative: 0.7 and 0.3 mean the same as 7 and 3. Without weights, each member has as many
-            places as records.
-        split: the split of each member, as for `data_source`.
-        seed: seed of the interleaving and of the permutations of the members.
-        by: ``"count"`` if the weights are numbers of places in an epoch.
-        temperature: T, instead of weights: a member of n records has the weight n^(1/T). 1 mixes in
-            proportion to size. A larger T mixes more equally.
-        stop: when an epoch ends. ``"first_exhausted"``: when the first member runs out of records,
-            so no record is repeated. ``"all_exhausted"``: when every member has run out, so
-            every record is used at least once and smaller members are repeated.
-        size: how many places an epoch has, instead of `stop`. Smaller members are repeated.
-        features: read only these features, which all members must have.
-        registry: an open registry or a path in one; None for the current folder's registry.
-        keywords: arguments of `data_source` for each member: `schema`, `decode`, `raw`, `with_key`,
-            `with_digest`, `verify`, `damaged`, `max_damaged` and `where`. Not allowed if a member
-            is an open source.
+            weight. A member is a target for `data_source`, or a source that `data_source` returned.
+            Weights are relative: 0.7 and 0.3 mean the same as 7 and 3. Without weights, each member
+            has one place for each of its records.
+        split: the split that is read from each member, as for `data_source`.
+        seed: seed for the interleaving of members and for the permutation of each member.
+        by: pass ``"count"`` if each weight is a number of places in an epoch.
+        temperature: a number T, which replaces weights. A member of n records gets the weight
+            n^(1/T). With T = 1, shares are proportional to sizes. A larger T makes shares more
+            equal.
+        stop: when an epoch ends. With ``"first_exhausted"``, it ends as soon as any member has no
+            records left, so no record is repeated. With ``"all_exhausted"``, it ends when every
+            record was used at least once, so smaller members are repeated.
+        size: number of places in an epoch. It replaces `stop`. Smaller members are repeated.
+        features: names of the features that are read. All members must have them.
+        registry: an open registry, or a path in a registry. None means the current folder's
+            registry.
+        keywords: arguments that are passed to `data_source` for each member: `schema`, `decode`,
+            `raw`, `with_key`, `with_digest`, `verify`, `damaged`, `max_damaged` and `where`. Not
+            allowed if a member is an open source.
 
     Returns:
         A sequence of elements in the same form as from `data_source`.
@@ -125,7 +127,7 @@ def mixture(
 def _members(
     members: Mapping[Any, Weight] | Iterable[MixtureMember | tuple[MixtureMember, Weight]],
 ) -> tuple[list[MixtureMember], list[Weight]]:
-    """The members, and the weight of each; no weights if no member has one."""
+    """The list of members and the list of their weights, which is empty if no weight is given."""
     if isinstance(members, str | os.PathLike | DataSource):
         raise UsageError("a mixture needs a list of members, found a single member")
     pairs: list[Any] = list(members.items() if isinstance(members, Mapping) else members)
@@ -198,7 +200,7 @@ def _form(elements: Elements) -> dict[str, str]:
 
 
 def _expect_same_classes(labels: Mapping[str, _Labels], elements: Elements) -> None:
-    """Refuse members that give one class of a feature different names."""
+    """Refuse members that have different names for the same class of a feature."""
     names = {each.name for each in elements.columns or ()}
     known: dict[tuple[str, int], tuple[str, str]] = {}
     for member, features in labels.items():

@@ -19,22 +19,23 @@ _SHOWN = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberReport:
-    """Compares the elements of a member that were handed out with the member's share."""
+    """Compares how many elements of a member were handed out with how many were expected."""
 
     name: str
     """The name of the member, escaped."""
     records: int
     """Number of records of the member's source."""
     expected: int
-    """How many elements of this member the epochs should have."""
+    """Expected number of elements of this member in the epochs."""
     handed_out: int
     missed: int
     """Number of expected elements that were not handed out."""
     surplus: int
     """Number of elements that were handed out more often than expected."""
     times: Mapping[int, int]
-    """How many records were handed out never, once, twice and so on: ``{0: 134, 1: 66}``. The
-    elements that were handed out are divided among equal records."""
+    """How often records were handed out. With ``{0: 134, 1: 66}``, 134 records were never handed
+    out, and 66 records were handed out once. If records are identical, their elements are divided
+    among them."""
     missed_records: tuple[RecordName, ...] = ()
     """The first 20 missed records."""
     surplus_records: tuple[RecordName, ...] = ()
@@ -51,15 +52,15 @@ class MemberReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MixtureReport:
-    """Compares the elements that epochs handed out with the mixture's plan, member by member."""
+    """For each member, compares handed-out elements with the elements that the mixture planned."""
 
     members: tuple[MemberReport, ...]
     foreign: int
-    """Number of elements handed out that belong to no member."""
+    """Number of elements that were handed out but belong to no member."""
 
     @property
     def expected(self) -> int:
-        """How many elements the epochs have."""
+        """Total number of elements in all epochs of the report."""
         return sum(each.expected for each in self.members)
 
     @property
@@ -69,7 +70,7 @@ class MixtureReport:
 
     @property
     def is_complete(self) -> bool:
-        """Whether each record was handed out as often as planned, and nothing else was."""
+        """Whether each record was handed out as often as planned, without any foreign record."""
         return not (self.foreign or any(each.missed or each.surplus for each in self.members))
 
     def __str__(self) -> str:
@@ -99,10 +100,11 @@ def report_of(
     members: Mapping[str, DataSource],
     times: Sequence[Counts],
 ) -> MixtureReport:
-    """Compare a certificate with how often each record should be handed out.
+    """Compare the elements in a certificate with the planned number of elements of each record.
 
-    If several members hold the same record, its elements count for the first member until that has
-    its share, then for the next member. Any surplus counts for the first member.
+    If several members hold the same record, its elements count for the first of these members until
+    it has its share. Further elements count for the next member. Any surplus counts for the first
+    member.
     """
     if certificate.identity != identity:
         raise UsageError("the certificate is about another mixture")

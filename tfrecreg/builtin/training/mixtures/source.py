@@ -1,4 +1,4 @@
-"""Joins several sources into one sequence, in which each source has its share."""
+"""Joins several sources into one sequence. Each source gets its share of the places."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ class Mixture(ReadsBatches):
     epoch begins at place 0. It can be pickled, used after a fork, and shared by threads.
 
     Args:
-        members: sources by name, whose elements have one form.
-        counts: the number of places of each source in an epoch.
-        seed: seed of the interleaving, and of the permutations of the members.
+        members: a dictionary from names to sources. All sources have elements of the same form.
+        counts: number of places that each source has in an epoch.
+        seed: seed for the interleaving of members and for the permutation of each member.
 
     Example:
         >>> mixture = tr.mixture({"mnist@1.0.0": 3, "mnist": 1}, "train", registry=reg)
@@ -78,13 +78,15 @@ class Mixture(ReadsBatches):
 
         Raises:
             NoSuchRecordError: the place is before the first one. It is also an IndexError.
-            DamagedRecordError, RefusedError, StorageError: as :meth:`DataSource.__getitem__`.
+            DamagedRecordError, RefusedError, StorageError: for the same reasons as in
+                :meth:`DataSource.__getitem__`.
         """
         member, number = self._mixing.member(self._number(place))
         return self._sources[member][number]
 
     def __getitems__(self, places: Iterable[SupportsIndex]) -> list[Any]:
-        """The elements at these places, in the given order. One call reads a batch.
+        """Read the elements at several places, in the order of the given places. One call reads a
+        batch.
 
         Raises:
             NoSuchRecordError, DamagedRecordError, RefusedError, StorageError: as for one place.
@@ -250,9 +252,9 @@ class Mixture(ReadsBatches):
         be.
 
         Args:
-            certificate: holds the digests of all elements that were handed out on all hosts.
-            epoch: the first epoch that the certificate covers.
-            epochs: how many epochs it covers.
+            certificate: contains the digest of every element that any host handed out.
+            epoch: number of the first epoch in the certificate.
+            epochs: number of epochs in the certificate.
 
         Raises:
             UsageError: it is about another mixture.

@@ -32,7 +32,7 @@ _AT_ONCE = 32
 
 
 class ElementReader:
-    """Makes elements of payloads, either in a graph, or one by one to find a fault."""
+    """Converts payloads to elements, either in a graph, or one by one to find a fault."""
 
     def __init__(
         self,
@@ -109,7 +109,7 @@ class ElementReader:
         return None
 
     def why_apart(self, payloads: Sequence[bytes]) -> str:
-        """Why sound records cannot form a batch; empty if they can."""
+        """The reason why undamaged records cannot form a batch. Empty if they can form one."""
         tf = self._tf
         features = self._parsed(tf.constant(list(payloads)))
         form = self._form

@@ -1,8 +1,9 @@
 """Finds the form of a dataset's elements from the schema and the arguments.
 
 If all steps of a list have one shape, it is ragged only along its steps. If the steps differ in
-length, it is ragged in two sides. The context is parsed as an Example, because TensorFlow 2.16's
-`tf.io.parse_sequence_example` refuses a context of fixed shape for a batch without records.
+length, the list is also ragged along a second dimension. The context is parsed as an Example,
+because TensorFlow 2.16's `tf.io.parse_sequence_example` refuses a context of fixed shape for a
+batch without records.
 """
 
 from __future__ import annotations
@@ -116,7 +117,8 @@ class ElementForm:
     specs: tuple[TensorSpec, ...] | None = None
     """The features to parse; None for unparsed payloads."""
     images: Mapping[str, tuple[int | None, int | None, int | None]] = field(default_factory=dict)
-    """Features to decode, with the height, width and channels of each; None if one is unknown."""
+    """Features to decode, with the height, width and channels of each. An unknown number is
+    None."""
     fit: ImageFit = field(default_factory=ImageFit)
     """The size and the channels that decoded images get."""
     tensors: Mapping[str, Any] = field(default_factory=dict)
@@ -130,7 +132,7 @@ class ElementForm:
     longest: bool = False
     """Whether each batch is padded to its longest element."""
     supervised: tuple[str, str] | None = None
-    """Features that make pairs of input and label."""
+    """The features that are the input and the label of each pair."""
     with_key: bool = False
     with_digest: bool = False
 
@@ -298,8 +300,8 @@ def _is_single(spec: TensorSpec) -> bool:
 def with_others(
     tensorflow: Any, records: SplitRecords, form: ElementForm, decoders: Decoders
 ) -> ElementForm:
-    """Let plugins decode the features in formats that TensorFlow does not know. Also add features
-    that the schema declares as pixels.
+    """Let plugins decode a feature if TensorFlow does not know its format. Also add features that
+    the schema declares as pixels.
 
     The formats are those of the first record, which is read only if third-party decoders are
     installed.

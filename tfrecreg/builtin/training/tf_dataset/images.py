@@ -15,7 +15,7 @@ from tfrecreg.core.images.pixels import LARGEST, decode_alike
 Method = Literal["bilinear", "nearest", "bicubic", "area", "lanczos3", "lanczos5"]
 
 _AVERAGES = ("bilinear", "nearest", "area")
-"""Methods that average pixels, so their results stay from 0 to 255."""
+"""These methods average pixels, so their results are always from 0 to 255."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +59,8 @@ def _sides(tensorflow: Any, images: Any) -> tuple[Any, Any]:
 
 
 def _centre(tensorflow: Any, images: Any, height: Any, width: Any) -> Any:
-    """Crop to the largest centered part with the proportions of height and width, rounded down."""
+    """Crop to the largest centered part in the ratio of `height` to `width`. Sides are rounded
+    down."""
     tf = tensorflow
     has_height, has_width = _sides(tf, images)
     rows = tf.clip_by_value(has_width * height // width, 1, has_height)
@@ -69,8 +70,8 @@ def _centre(tensorflow: Any, images: Any, height: Any, width: Any) -> Any:
 
 
 def _inside(tensorflow: Any, images: Any, height: Any, width: Any) -> tuple[Any, tuple[Any, Any]]:
-    """The largest height and width that fit into this size and keep the proportions of the images,
-    rounded down. Also the top and left edge for centering.
+    """The largest size that fits into `height` and `width` and keeps the proportions of the images.
+    Its sides are rounded down. The second pair has the top and left edge for centering.
 
     `tf.image.resize_with_pad` computes the same, but refuses images so thin that a side becomes 0.
     """

@@ -103,12 +103,14 @@ class PipelineOptions:
     seed: int | None
     repeat: bool | int
     cache: bool | str
-    """With ``"auto"``, the shape and size of elements decide. Other text is a prefix of files."""
+    """With ``"auto"``, the shape and size of elements decide. Any other text is the prefix of the
+    cache files' paths."""
     prefetch: int | None
     deterministic: bool
 
     def expect_sense(self, *, longest: bool) -> None:
-        """Refuse numbers that are too small, and arguments that lack another argument they need."""
+        """Refuse numbers that are too small. Also refuse arguments without an argument that they
+        need."""
         for name, value in (
             ("batch_size", self.batch_size),
             ("shuffle", None if self.shuffle is False else self.shuffle),

@@ -33,11 +33,12 @@ if TYPE_CHECKING:
 _MOST = 256
 """Number of records that are read together. Single reads take about ten times as long."""
 _BYTES = 4 << 20
-"""Bytes of a batch of large records. This is small because several shards are read ahead."""
+"""Size in bytes of a batch of large records. It is small because several shards are read ahead."""
 _MOST_FAR = 1 << 14
-"""Number of records in a batch from a store. Such a batch is about one piece of the cache."""
+"""Number of records in a batch from a store. Such a batch is about as large as one piece of the
+cache."""
 _CYCLE = 16
-"""Number of shards that are read in turns."""
+"""Number of shards that are read in rotation."""
 _OPEN = 16
 """Number of shards that are open at once."""
 _AHEAD = 16
@@ -53,7 +54,7 @@ class Turns(NamedTuple):
     """The order in which shards are read."""
 
     mixed: bool
-    """Whether several shards are read in turns."""
+    """Whether several shards are read in rotation, instead of one after the other."""
     shuffle: bool
     seed: int | None
     deterministic: bool
@@ -162,7 +163,7 @@ def _in_turn(
     of_piece: Callable[..., Any],
     turns: Turns,
 ) -> Any:
-    """Apply a function to each piece: to one after the other, or to several in turns."""
+    """Apply a function to each piece. Pieces are read one after the other, or in rotation."""
     data, int64 = tensorflow.data, tensorflow.int64
 
     def column(values: Iterable[Any], dtype: Any) -> Any:
@@ -197,7 +198,7 @@ def _in_turn(
 
 
 def describe_marks(records: SplitRecords, numbers: Sequence[int], look: DamageSearch) -> str:
-    """The fault that the marks among these numbers describe; empty without marks."""
+    """The fault according to the marks among these numbers. Empty if no number is a mark."""
     for number in numbers:
         if number < 0 and number % 2 == 0:
             return records.why_more((-2 - number) // 2)
@@ -257,7 +258,8 @@ def read_numbered(
 def _reading(
     tensorflow: Any, numbers_of: Callable[[Any], npt.NDArray[np.int64]], payloads_of: PayloadReader
 ) -> Callable[[Any], tuple[Any, Any]]:
-    """A function for a graph. It returns a batch's numbers and payloads, up to a mark."""
+    """A function for a graph. It returns the numbers and payloads of a batch, up to the first mark
+    of damage."""
 
     def read(element: Any) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.object_]]:
         wanted = numbers_of(element)
@@ -316,10 +318,12 @@ def _of_store(far: ShardRecords) -> PayloadReader:
 
 
 _REMEMBERED = 16
-"""The numbers of this many batches are kept. If more are lost, the error names kept ones."""
+"""Record numbers are kept for this many batches. If more batches are lost, the error lists only the
+kept numbers."""
 
 WhyLost = Callable[[list[int], bool], str]
-"""Returns why records are missing. Takes their numbers, and whether their batch is lost."""
+"""Returns why records are missing. The arguments are the record numbers, and True if a whole batch
+is lost."""
 
 
 def checked_map(
