@@ -238,7 +238,7 @@ def _facet_of(
 
 
 def _counted(value: object, inside: int, every: int, where: str) -> dict[str, Any]:
-    """A value, and how many records have it: in the selection, and in the target."""
+    """A value, the number of selected records that have it, and the number in the whole target."""
     return {
         "value": finite(value) if isinstance(value, str | int | float | None) else str(value),
         "text": "none" if value is None else safe(str(value), limit=80),
