@@ -244,8 +244,8 @@ class Viewer:
 
 
 def _less(choice: ViewChoice, own: Iterable[str]) -> Iterator[tuple[str, ViewChoice]]:
-    """For each column with a condition from its facet, yield the column and the choice without
-    it."""
+    """Yield the columns on which facets set conditions, each with the choice minus its
+    condition."""
     if choice.splits:
         yield "split", replace(choice, splits=())
     for each in own:

@@ -22,7 +22,8 @@ _FACETS = 30
 _VALUES = 50
 _BARS = 30
 _CLASS = ("label_name", "label")
-"""Names of the class column: the second one, unless a feature has that name."""
+"""Possible names of the class column: ``label_name`` if a feature is named ``label``, else
+``label``."""
 _OBJECTS = "objects"
 """The facet of object classes. A record may have several."""
 _FIRST = ("split", *_CLASS, _OBJECTS, "width", "height", "boxes", "bytes")
