@@ -244,7 +244,7 @@ class Viewer:
 
 
 def _less(choice: ViewChoice, own: Iterable[str]) -> Iterator[tuple[str, ViewChoice]]:
-    """Yield the columns on which facets set conditions, each with the choice minus its
+    """For each column whose facet added a condition, yield the column and the choice without this
     condition."""
     if choice.splits:
         yield "split", replace(choice, splits=())

@@ -13,7 +13,7 @@ _BARE = frozenset((_TEM, _SOI, *_RESTARTS))
 _FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC} | {_DHP}
 """Frames of every coding, including lossless, hierarchical and arithmetic coding."""
 _USUAL = frozenset((0xC0, 0xC1, 0xC2, 0xC9, 0xCA))
-"""Baseline, extended and progressive coding. The last two may use arithmetic coding."""
+"""Baseline, extended and progressive coding. Extended and progressive coding may be arithmetic."""
 _MARKER = re.compile(rb"\xff[^\xff]", re.DOTALL)
 """A marker with the byte `ff` before it. More bytes `ff` may come before that byte as padding."""
 _MOST_SEGMENTS = 10_000

@@ -278,8 +278,7 @@ def target_of(
 
 
 def _basis(text: str | None, given: str | None) -> str:
-    """The note that says with which manifest and schema a build outside of a registry is checked.
-    """
+    """A note for a build outside of a registry: which manifest and schema it is checked against."""
     if given is not None:
         return f"checked against the `{MANIFEST_NAME}` in its folder and the schema that you named"
     if text is None:
