@@ -134,8 +134,7 @@ class ValidatorTests(KitTests):
             self.assertTrue(text.isprintable(), f"{text!r} has characters that `safe` escapes")
 
     def verify_any_shards(self) -> None:
-        """One shard and three shards with the same records have the same findings at other
-        places."""
+        """Records have the same findings in one shard and in three. Only the places may differ."""
         one, three = (self.check(self.bare(self.everything, shards=n)) for n in (1, 3))
         self.assertEqual(_counts(one), _counts(three), "in one shard and in three")
 

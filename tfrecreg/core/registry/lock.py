@@ -32,8 +32,8 @@ from tfrecreg.core.values.text import safe
 _held: ContextVar[frozenset[Path]] = ContextVar("held", default=frozenset())
 """The locks that the current context holds, so that it does not wait for itself."""
 _copies: dict[Path, int] = {}
-"""The descriptors of the locks that this process holds on copies of releases, by lock file. The most
-recently used lock is at the end.
+"""The descriptors of the locks that this process holds on copies of releases, by lock file. The
+most recently used lock is at the end.
 """
 _MOST_COPIES = 64
 """Maximum number of copies that a process protects. On macOS, a process can open only 256 files."""
