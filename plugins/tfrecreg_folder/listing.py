@@ -32,7 +32,7 @@ from tfrecreg.api import (
 _DEFAULT_SPLIT = "train"
 _USUAL = ("train", "validation", "test")
 _FIXED = 300
-"""Bytes of an example besides its files."""
+"""Estimated number of bytes that a file adds to an example, not counting the file's content."""
 
 
 @dataclass(frozen=True)
@@ -90,12 +90,12 @@ class FileState(NamedTuple):
 
 
 class FoundFile(NamedTuple):
-    """A file, or a name that cannot be opened."""
+    """A file or another entry of the folder."""
 
     path: str
     size: int
     problem: str
-    """Why it cannot be opened; empty if it can."""
+    """Why the entry cannot be opened as a file; empty if it can be opened."""
 
     @property
     def suffix(self) -> str:
@@ -226,7 +226,8 @@ class Listing:
         return _DEFAULT_SPLIT, path
 
     def _class_of(self, path: str) -> str:
-        """The name of a file's folder; empty for the raw folder and the folders of splits."""
+        """The name of the folder with the file; empty if that is the raw folder or a split's
+        folder."""
         return self._place(path)[1].rpartition("/")[0].rpartition("/")[2]
 
 

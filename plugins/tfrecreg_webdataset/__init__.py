@@ -1,9 +1,9 @@
 """The bundled source `webdataset`: samples in tar files, as the library WebDataset reads them.
 
-- `tars`: the members of a tar file, according to its headers
-- `samples`: the options, the samples in tar files and their items, and folders that `tfrecreg
-  export` wrote
-- `source`: :class:`~tfrecreg_webdataset.source.WebDatasetSource`
+- `tars`: finds the members of a tar file by reading the headers
+- `samples`: defines the options, makes items of the samples in tar files, and recognizes folders
+  from `tfrecreg export`
+- `source`: defines :class:`~tfrecreg_webdataset.source.WebDatasetSource`
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The options of the source `webdataset`, the samples in tar files, and the items of samples.
+"""Defines the options of the source `webdataset`, and makes items of the samples in tar files.
 
 As in the library WebDataset, neighboring members with the same key form a sample. The key is the
 path up to the first dot of the file's name; the suffix is the rest, in lower case.
@@ -44,7 +44,7 @@ MAX_SAMPLE_BYTES = 1 << 30
 """Maximum bytes of a sample: a record may have twice as many."""
 _MAX_SUFFIXES = 1000
 _OVERHEAD = 90
-"""Estimated bytes of an example besides its members."""
+"""Estimated size of an example in bytes, not counting its members."""
 _COMPRESSED = (".tar.gz", ".tgz", ".tar.zst", ".tar.bz2", ".tar.xz")
 _METADATA = re.compile(r"__[^/]*__(/.*)?", re.DOTALL)
 
@@ -192,7 +192,7 @@ class Samples:
                 raise _unlike_export(f"{found} of {records[path]} records are in `{path}`")
 
     def _read(self, number: int, path: str, reader: Reader) -> None:
-        """Add the items of a tar file, and the samples that are skipped or left out."""
+        """Add the items and the skipped samples of a tar file, and remarks on members left out."""
         split, walk = self.splits[path], TarWalk(reader)
         notes: dict[str, ImageRemarks] = defaultdict(ImageRemarks)
         before: set[str] = set()
@@ -255,7 +255,8 @@ class Samples:
 
 
 def _tar_files(raw: Storage) -> tuple[dict[str, int], list[str]]:
-    """The sizes of all tar files, and the tar files to leave out: hidden files and devices."""
+    """The sizes of the tar files to read, and the paths of hidden tar files and devices, which are
+    left out."""
     sizes: dict[str, int] = {}
     left_out: list[str] = []
     for entry in sorted(list_files(raw), key=lambda each: os.fsencode(each.path)):
@@ -278,8 +279,9 @@ def _keyed(
 ) -> Iterator[tuple[str, str, TarMember | TarDamage | None]]:
     """The members that belong to samples, each with its key and its suffix.
 
-    If the archive is damaged, the damage comes last. Its key is the key of the sample that is cut,
-    or is empty. If only the end blocks are missing, the last member is None.
+    If the archive is damaged, the last result is the damage instead of a member. Its key is the key
+    of the sample that is cut, or is empty. If only the end blocks are missing, the last member is
+    None.
     """
     key = ""
     try:

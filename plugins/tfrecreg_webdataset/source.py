@@ -80,11 +80,11 @@ class _Context(NamedTuple):
     is_exported: bool
 
     def image_prefix(self, suffix: str) -> str:
-        """The prefix of the features of an image."""
+        """The prefix that the names of an image's features share."""
         return "/".join(("image", *suffix.split(".")[:-1]))
 
     def class_prefix(self, suffix: str) -> str:
-        """The prefix of the features of a label."""
+        """The prefix that the names of a label's features share."""
         return "/".join((*self.has_images * ("image",), *suffix.split(".")[:-1], "class"))
 
     def image(self, suffix: str, data: bytes) -> tuple[Example, str]:

@@ -50,7 +50,7 @@ class TarDamage(Exception):
         self.name = name
         """The name of the cut member; empty if it has no header."""
         self.is_other = is_other
-        """Whether the file does not begin with a header. If so, it may be of any kind."""
+        """True if the file does not begin with a header. Such a file may be of any kind."""
 
 
 class TarWalk:
@@ -63,7 +63,8 @@ class TarWalk:
         self.has_end = False
         """Whether the blocks that end an archive were found."""
         self.end_note = ""
-        """What is unusual about the end of the archive; set after the last member."""
+        """What is unusual about the end of the archive. It is known only after the last member is
+        read."""
 
     def members(self) -> Iterator[TarMember]:
         """All members."""

@@ -100,8 +100,8 @@ def write_digits(raw: Storage, *, train: int, test: int, seed: int, more: int = 
         raw: storage for the files.
         train: number of images for training.
         test: number of images for testing.
-        seed: another seed gives other images.
-        more: number of additional images at the end of the training images.
+        seed: determines the images.
+        more: number of extra training images, which follow the others.
     """
     for name, count, number in (("train", train, 0), ("t10k", test, 1)):
         pixels, labels = draw_digits(count, seed=seed, stream=number)
@@ -198,7 +198,7 @@ def _smooth(points: Floats) -> Floats:
 
 
 def _ink(nearest: Floats, grid: Floats, x: Floats, y: Floats) -> None:
-    """Update `nearest`, the least squared distance of each pixel to any piece so far."""
+    """Update `nearest`: the square of each pixel's smallest distance to any piece so far."""
     for number in range(x.shape[1] - 1):
         start_x, start_y = x[:, number], y[:, number]
         along_x, along_y = x[:, number + 1] - start_x, y[:, number + 1] - start_y

@@ -54,7 +54,7 @@ class KitTests(unittest.TestCase):
     """Base class of the kit: see :class:`SourceTests` and :class:`ValidatorTests`."""
 
     _shared: ClassVar[dict[str, Any]]
-    """Values that the tests of one class share. The first test that needs a value makes it."""
+    """Values shared by the tests of one class. A value is made by the first test that needs it."""
     _held: ClassVar[ExitStack]
 
     def __init_subclass__(cls, **arguments: Any) -> None:
@@ -140,13 +140,13 @@ def check_validator(
     Args:
         validator: the name of an installed validator, or its class.
         records: examples, as dictionaries from feature name to value; or the path of a shard, of a
-            folder, or a glob. With `keys`, `labels` or `schema`, the examples form a build,
-            which has a manifest; otherwise they are a bare shard.
-        limits: options of the validator, as in ``limits.NAME`` of a gate.
+            folder, or a glob. If `keys`, `labels` or `schema` are given, the examples form a build
+            with a manifest. Otherwise they form a bare shard.
+        limits: the validator's options, as in ``limits.NAME`` of a gate.
         keys: the key of each record.
-        labels: for each feature with labels, its class names in the order of their numbers.
-        schema: the text of a schema, instead of the inferred one.
-        engine: the engine of the scan; None for this process.
+        labels: the class names of each feature with labels, in the order of the classes' numbers.
+        schema: the text of a schema. By default, the schema is inferred.
+        engine: the engine of the scan. By default, this process scans.
 
     Returns:
         the report, with `findings`, `measures`, `status`, and `errors` if the validator failed.

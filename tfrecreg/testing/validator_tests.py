@@ -31,11 +31,11 @@ _STRANGE: Sequence[Mapping[str, Any]] = (
     {"\x1b[31m\n": b"\x00\xff", "": 1},
     {"日本語": [1.5, float("nan"), float("inf")]},
 )
-"""Records that no validator may fail on."""
+"""A validator must not fail on these records."""
 
 
 class ValidatorTests(KitTests):
-    """Inherit from this class, name the validator, give records, and run pytest or unittest::
+    """Inherit from this class, set `validator`, `good` and `bad`, and run pytest or unittest::
 
         class TestBlanks(ValidatorTests):
             validator = "blanks"
@@ -51,7 +51,7 @@ class ValidatorTests(KitTests):
     good: ClassVar[GivenRecords] = ()
     """Records without findings: dictionaries from feature name to value."""
     bad: ClassVar[Mapping[str, GivenRecords]] = {}
-    """For each code of the validator, records in which it finds this code."""
+    """For each code of the validator, records for which the validator reports this code."""
     limits: ClassVar[Mapping[str, Any]] = {}
     """Options of the validator, as in ``limits.NAME`` of a gate."""
     labels: ClassVar[Mapping[str, Sequence[str]]] = {}
@@ -104,7 +104,7 @@ class ValidatorTests(KitTests):
             self.assertFalse([f"{found.code} {found.message}" for found in each.findings])
 
     def verify_bad_records(self) -> None:
-        """The validator finds each of its codes in the records for it."""
+        """The validator reports each of its codes for the bad records of that code."""
         own = [code.code for code in self.announced.record.codes]
         silent = [code for code in own if code not in self.bad]
         self.assertFalse(silent, "`bad` has no records for these codes")
@@ -136,7 +136,7 @@ class ValidatorTests(KitTests):
             )
 
     def verify_any_shards(self) -> None:
-        """The same records have the same findings in one shard and in three, except for places."""
+        """Records have the same findings in one shard and in three. Only the places may differ."""
         one, three = (self.check(self.bare(self.everything, shards=n)) for n in (1, 3))
         self.assertEqual(_counts(one), _counts(three), "in one shard and in three")
 
@@ -148,7 +148,7 @@ class ValidatorTests(KitTests):
         self.assertEqual(here.measures, there.measures)
 
     def verify_cached_results(self) -> None:
-        """`check --cached` finds the same in cached results as in the records."""
+        """`check --cached` reports the same findings as a check that reads the records."""
         folder = self.scratch()
         target = self.bare(self.everything, shards=2)
         for shard in target.shards:  # a file that changed just now is not cached

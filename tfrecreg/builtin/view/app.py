@@ -48,7 +48,7 @@ from tfrecreg.core.values.text import json_data, safe
 
 _THREADS = 6
 _QUESTIONS = 24
-"""Maximum number of requests that query catalogs at once. Each may take a minute."""
+"""Maximum number of simultaneous requests for queries of catalogs. Each may take a minute."""
 _TYPES = {
     "css": "text/css; charset=utf-8",
     "html": "text/html; charset=utf-8",
@@ -244,7 +244,8 @@ class Viewer:
 
 
 def _less(choice: ViewChoice, own: Iterable[str]) -> Iterator[tuple[str, ViewChoice]]:
-    """Yield each column whose facet set a condition, and the choice without that condition."""
+    """For each column whose facet added a condition, yield the column and the choice without this
+    condition."""
     if choice.splits:
         yield "split", replace(choice, splits=())
     for each in own:

@@ -101,7 +101,7 @@ class Catalog:
         self._columns: tuple[tuple[str, str], ...] = ()
         self.state: Literal["making", "ready", "unavailable"] = "making"
         self.why = ""
-        """Why there are no tables; escaped."""
+        """The reason why there are no tables, as escaped text."""
         self.notes: tuple[str, ...] = ()
         """What the tables do not contain."""
 

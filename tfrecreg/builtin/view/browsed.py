@@ -301,7 +301,7 @@ def _word(target: Target, registry: Registry | None) -> str:
 
 
 def pillow_notes() -> list[str]:
-    """If Pillow is missing, one line that says what is not shown."""
+    """One line about what is not shown because Pillow is missing; empty if Pillow is installed."""
     try:
         require_pillow("decoding images")
     except TfrecregError as error:

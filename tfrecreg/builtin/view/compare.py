@@ -117,7 +117,8 @@ def _matched(result: DiffResult) -> Matched:
 
 
 def _places(matched: Matched, kind: str) -> tuple[_Places, _Places]:
-    """The places of records before and after. A record that was added or removed has only one.
+    """The places of records in the old version and in the new version. A record that was added or
+    removed has only one place.
 
     A moved or renamed record counts as changed if it also changed.
     """

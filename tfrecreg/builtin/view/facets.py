@@ -22,7 +22,8 @@ _FACETS = 30
 _VALUES = 50
 _BARS = 30
 _CLASS = ("label_name", "label")
-"""Names of the class column: the second one, unless a feature has that name."""
+"""Possible names of the class column: ``label_name`` if a feature is named ``label``, else
+``label``."""
 _OBJECTS = "objects"
 """The facet of object classes. A record may have several."""
 _FIRST = ("split", *_CLASS, _OBJECTS, "width", "height", "boxes", "bytes")
@@ -238,7 +239,7 @@ def _facet_of(
 
 
 def _counted(value: object, inside: int, every: int, where: str) -> dict[str, Any]:
-    """A value, and how many records have it: in the selection, and in the target."""
+    """A value, the number of selected records that have it, and the number in the whole target."""
     return {
         "value": finite(value) if isinstance(value, str | int | float | None) else str(value),
         "text": "none" if value is None else safe(str(value), limit=80),

@@ -39,7 +39,7 @@ class Findings:
         """Number of places per code."""
         self.state: Literal["checking", "ready", "none"] = "checking"
         self.why = ""
-        """Why there is no report; escaped."""
+        """The reason why there is no report, as escaped text."""
         size = sum(each.size for each in shards.shards)
         if size > CHECKED_BYTES:
             self.state = "none"
@@ -90,7 +90,7 @@ class Findings:
         ]
 
     def records(self, codes: Iterable[str]) -> list[int]:
-        """The sorted numbers of the records that are named by findings with these codes."""
+        """The sorted numbers of the records in which findings with these codes are located."""
         wanted = set(codes)
         found = set()
         for (shard, record), findings in self._about.items():
@@ -101,7 +101,7 @@ class Findings:
         return sorted(found)
 
     def note(self, codes: Iterable[str]) -> str:
-        """How many places the findings with these codes list, in words; empty if they list all."""
+        """A note if findings with these codes do not list all of their places; otherwise empty."""
         found = [each for each in self.findings(codes) if each.locations]
         named, every = sum(len(each.locations) for each in found), sum(each.count for each in found)
         return f"the findings list {named:,} of {every:,} places" if named < every else ""

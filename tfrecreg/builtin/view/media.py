@@ -57,7 +57,7 @@ class Reply:
     headers: Mapping[str, str] = field(default_factory=dict)
     status: int = 200
     parts: Iterator[bytes] | None = field(default=None, repr=False)
-    """Parts to send one by one instead of `body`."""
+    """If this is set, these parts are sent one by one, and `body` is not sent."""
 
 
 class Thumbnails:

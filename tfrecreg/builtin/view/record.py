@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 TEXT = 300
 """Maximum number of characters of the text of a record."""
 _CLASSES = 6
-"""Maximum number of classes in a label. The label counts the others."""
+"""Maximum number of classes in a label. For the others, the label gives only their number."""
 _CELL = 80
 """If a text has more characters, the other values of the record are not shown."""
 

@@ -33,7 +33,7 @@ def open_server(
     engine: Engine | None = None,
     check: bool = True,
 ) -> ViewServer:
-    """A viewer that already listens, but does not answer until it runs."""
+    """A viewer that already listens on its port. It answers requests only while it runs."""
     try:
         server = import_module("tfrecreg.builtin.view.server")
     except ImportError as error:

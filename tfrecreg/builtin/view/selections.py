@@ -1,4 +1,4 @@
-"""Selections of records: their numbers, kept under a short name, and files that list them."""
+"""Keeps the numbers of selected records under short names, and lists the records in files."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class ViewChoice:
     splits: tuple[str, ...] = ()
     """Splits; empty for all."""
     where: tuple[str, ...] = ()
-    """SQL conditions that records must meet, all of them."""
+    """SQL conditions. A selected record meets all of them."""
     sort: str = ""
     """The column to sort by; empty to keep the order of the target."""
     descending: bool = False
@@ -53,7 +53,7 @@ class ViewChoice:
 
     @property
     def name(self) -> str:
-        """A short name; empty if all records are selected, in the order of the target."""
+        """A short name for the choice; empty for the choice of all records in their usual order."""
         if self == ViewChoice():
             return ""
         return blake3(repr(self).encode("utf-8", "replace")).hexdigest(8)
@@ -131,7 +131,7 @@ class Selections:
         return made
 
     def sql(self, selection: ChosenRecords) -> str:
-        """The SQL condition that exactly these records meet; empty for all records."""
+        """The SQL condition that selects exactly these records; empty for all records."""
         choice = selection.choice
         parts = [f"(\n{each}\n)" for each in choice.where]
         if choice.splits:

@@ -2,8 +2,9 @@
 
 The records of one source mostly hold the same features in the same order, each with the same number
 of values. After one record is decoded, a few array operations test whether hundreds of other
-records have the same layout. They compare all bytes except lengths and values. This is fifty times
-as fast as decoding. A record with another layout may still be a valid example, so it is decoded.
+records have the same layout. They compare all bytes except those of lengths and values. This is
+fifty times as fast as decoding. A record with another layout may still be a valid example, so it is
+decoded.
 
 In a layout, a feature has a single BYTES or INT64 value, or any number of FLOAT values.
 """
@@ -23,8 +24,8 @@ _Bools = NDArray[np.bool_]
 
 MAX_SLOTS = 200
 _MAX_NAME = 1 << 10
-"""Maximum number of features of a layout, and of characters of a name. The cost of a trial grows
-with both."""
+"""The maximum number of features in a layout, and the maximum number of characters in a name. The
+cost of a trial grows with both."""
 
 _TRIES = 6
 """Maximum number of layouts that are tried on a batch. Each is the layout of one of its records."""
@@ -135,13 +136,14 @@ def divide(
 
 
 def entry_head(slot: Slot) -> bytes:
-    """The bytes of a map entry up to the length of its value."""
+    """The content of a map entry before the length of its value."""
     key = slot.name.encode("utf-8", "surrogateescape")
     return b"\n" + varint(len(key)) + key + b"\x12"
 
 
 def _read_entry(reader: _Reader, slot: Slot, position: _Ints, good: _Bools) -> tuple[_Ints, Column]:
-    """Read a map entry of every payload. If a payload has another entry, clear it in `good`."""
+    """Read a map entry of every payload. Where the entry does not fit `slot`, set `good` to
+    False."""
     good &= reader.byte(position) == 0x0A
     size, position = reader.sizes(position + 1)
     end = position + size
@@ -167,7 +169,8 @@ def _read_entry(reader: _Reader, slot: Slot, position: _Ints, good: _Bools) -> t
 
 
 class _Reader:
-    """Reads a block of bytes at many offsets. Offsets after the end give the last bytes."""
+    """Reads one block of memory at many offsets in parallel. Offsets after the end give the last
+    bytes."""
 
     def __init__(self, memory: bytes) -> None:
         self._bytes = np.frombuffer(memory, np.uint8) if memory else np.zeros(1, np.uint8)
@@ -198,8 +201,8 @@ class _Reader:
         return same
 
     def sizes(self, position: _Ints) -> tuple[_Ints, _Ints]:
-        """The length at each offset, and the offset where it ends. An invalid length is
-        negative."""
+        """The length stored at each offset, and the offset after the stored length. An invalid
+        length is negative."""
         byte = self.byte(position)
         size = byte.astype(np.int64)
         more = byte > 127
@@ -241,7 +244,7 @@ class _Reader:
 
 
 def message_bytes(values: _Ints) -> _Ints:
-    """Size in bytes of features as messages, as in `Feature.wire_bytes`."""
+    """Size in bytes of encoded features, computed as in `Feature.wire_bytes`."""
     lists = 1 + _length_bytes(values) + values
     return 1 + _length_bytes(lists) + lists
 

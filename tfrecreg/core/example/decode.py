@@ -305,7 +305,7 @@ class FeatureReader:
             self._values(first, last)
 
     def _values(self, start: int, end: int) -> None:
-        """Append the values of the list message at `start` to `end`."""
+        """Append the values of the list message that starts at `start` and ends at `end`."""
         payload, kind = self._payload, self._kind
         for tag, first, last in fields(payload, start, end, _IN_LIST):
             if tag == (1, DELIMITED):

@@ -168,13 +168,14 @@ class ShownPart:
     """One part of a payload, described. Every string is escaped."""
 
     part: str
-    """``context`` or ``list`` of a SequenceExample, ``text`` or ``field``."""
+    """In a SequenceExample ``context`` or ``list``; in any other payload ``text`` or ``field``."""
     name: str
     """Name of the feature or list, or number of the field; empty for a text."""
     kind: str
     """``bytes``, ``float``, ``int64`` or ``text``; for a field, its wire type."""
     count: int
-    """Number of a feature's values or of a list's steps; size in bytes of any other part."""
+    """For a feature, the number of values; for a list, the number of steps; otherwise the size in
+    bytes."""
     shown: str
     """The content, shortened."""
 

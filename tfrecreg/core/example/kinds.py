@@ -1,16 +1,16 @@
 """The kind of a payload: an Example, a SequenceExample, an event, or something else.
 
-TFRecords do not declare the type of their payloads, and a protobuf message often parses as another
-type with only unknown fields. So the kinds are distinguished by the fields that a message must have
-and must not have:
+TFRecords do not declare the type of their payloads. A protobuf message often also parses as another
+type, but then all of its fields are unknown. So the kinds are distinguished by the fields that a
+message must have and must not have:
 
-- an **Example** parses as an Example, and has at least one feature, or no content;
+- an **Example** parses as an Example. It has at least one feature, or it is empty;
 - a **SequenceExample** parses as a SequenceExample, with feature lists and without unknown fields.
   A SequenceExample without lists has the same bytes as an Example, and counts as one. TensorFlow
-  Ranking's `ExampleListWithContext` has the same field numbers, so it is taken for a
-  SequenceExample if its features parse as names;
-- an **event** is an entry in TensorBoard's logs: a time, possibly a step, and one kind of content;
-- everything else is **other**: other messages, images, text, JSON.
+  Ranking's `ExampleListWithContext` has the same field numbers, so it counts as a SequenceExample
+  if the bytes of its features are valid as names;
+- an **event** is an entry in TensorBoard's logs. It has a time, content, and possibly a step;
+- everything else is **other**, for example other messages, images, text or JSON.
 
 TensorFlow's `example.proto` and `feature.proto` define the messages: `SequenceExample` has
 `Features context = 1` and `FeatureLists feature_lists = 2`, a map from a name to a `FeatureList`.

@@ -38,7 +38,7 @@ def varint(number: int) -> bytes:
 
 
 def pack_varints(numbers: Iterable[int]) -> bytes:
-    """The shortest encodings of int64 or uint64 values, concatenated."""
+    """Encode int64 or uint64 values as the shortest varints, and concatenate these varints."""
     packed = bytearray()
     append = packed.append
     for number in numbers:
@@ -95,7 +95,7 @@ def fields(
     """The fields of a message as (number, wire type), with the offsets where their content starts
     and ends.
 
-    A group is one field, yielded at its end.
+    A group counts as one field, which is yielded after the end of the group.
     """
     groups: list[int] = []
     while position < end:
@@ -329,7 +329,7 @@ def _message_size(kind: Kind, body: int) -> int:
 
 @lru_cache(maxsize=2048)
 def value_head(kind: Kind, body: int) -> bytes:
-    """The start of a map entry's value field, if its values take `body` bytes after it."""
+    """The start of a map entry's value field, up to the values, which take `body` bytes."""
     head = b"\x12" + varint(_message_size(kind, body))
     if kind is Kind.UNSET:
         return head
@@ -340,11 +340,11 @@ def value_head(kind: Kind, body: int) -> bytes:
 def packed_feature(
     kind: Kind, count: int, body: bytes, values: tuple[Any, ...] | None = None
 ) -> Feature:
-    """A feature of `count` values whose canonical body is `body`.
+    """A feature with `count` values and the canonical body `body`.
 
     The caller guarantees that `body` is valid: packed little-endian floats, packed minimal varints,
-    or for BYTES a sequence of ``0a``, length and value. If `values` are given, they are the values
-    in `body`.
+    or for BYTES a sequence of ``0a``, length and value. If the caller passes `values`, they must
+    equal the values that are encoded in `body`.
     """
     head = value_head(kind, len(body))
     return Feature(kind, count, head + body, 0, len(head), len(head) + len(body), values)
@@ -453,7 +453,8 @@ def _prefix(key: str) -> bytes:
 
 
 def _loose(feature: Feature) -> tuple[list[bytes], int]:
-    """Encode the value field of a BYTES feature with large values, as pieces and their length."""
+    """Encode the value field of a BYTES feature with large values. Returns pieces and their
+    length."""
     pieces: list[bytes] = [b""]
     for value in feature.values:
         pieces += (b"\n" + varint(len(value)), value)

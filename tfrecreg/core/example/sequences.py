@@ -172,7 +172,7 @@ def read_sequence(payload: bytes) -> SequenceExample | None:
 
 
 def has_lists_field(payload: bytes) -> bool:
-    """Whether a message has the field for lists, so that it is more than a context.
+    """Whether a message has the field for lists. If so, it has more than a context.
 
     Such a message may also parse as an Example, even if its lists are damaged or have unknown
     fields: an Example has no such field, so protobuf ignores it.

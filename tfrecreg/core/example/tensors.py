@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """Type, shape and place of a serialized tensor."""
+    """The type and the shape of a serialized tensor, and where its content is."""
 
     dtype: str
     """TensorFlow's name of the dtype: ``float32``, ``uint8``, ``string`` …"""
@@ -35,7 +35,7 @@ class Tensor:
     """Its dimensions, each at least 0; empty for a scalar."""
     content: tuple[int, int]
     """Where `tensor_content` starts and ends in the given bytes. It has the values in C order,
-    little-endian. Both offsets are 0 if the tensor has strings or no values.
+    little-endian. Both offsets are 0 if the tensor contains strings, or if it is empty.
     """
 
     @property
@@ -50,7 +50,7 @@ class Tensor:
 class _Type(NamedTuple):
     name: str
     size: int
-    """Size in bytes of one value; 0 for strings, which have a field each."""
+    """Size in bytes of one value; 0 for strings, because each string has its own field."""
 
 
 # DataType of tensorflow/core/framework/types.proto, without types that do not hold plain values.

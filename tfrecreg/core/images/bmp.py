@@ -1,4 +1,4 @@
-"""BMP: reads the header after the file header, in every version from OS/2 and Windows."""
+"""BMP: skips the file header and reads the second header, in every version of OS/2 and Windows."""
 
 from __future__ import annotations
 

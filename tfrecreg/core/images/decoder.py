@@ -198,7 +198,7 @@ _STRIP = 1 << 22
 """Number of pixels that a digest copies at once."""
 _ANIMATED = ("gif", "png", "webp")
 _NAMES = {"bmp": "Bmp", "gif": "Gif", "jpeg": "Jpeg", "png": "Png", "webp": "WebP"}
-"""How the names of Pillow's module and class for a format begin."""
+"""For each format, the first part of the names of Pillow's module and class."""
 
 
 class Conversion(NamedTuple):
@@ -207,9 +207,9 @@ class Conversion(NamedTuple):
     shorter: int
     """Maximum number of pixels of the shorter side; 0 for any."""
     width: int
-    """In pixels; 0 if the other fields decide it."""
+    """In pixels; 0 if the other fields determine the width."""
     height: int
-    """In pixels; 0 if the other fields decide it."""
+    """In pixels; 0 if the other fields determine the height."""
     format: str
     """``jpeg``, ``png``, or ``ppm`` for plain pixels."""
     quality: int

@@ -9,11 +9,11 @@ number. Colors repeat, so each is shown with a name. Any two colors differ by at
 even for people with any kind of color blindness, and :data:`INK` is readable on all of them.
 
 Masks have two forms, which the source `coco` writes. The text form of run lengths follows COCO's
-`maskApi.c`. It lists the lengths of runs of zeros and of ones in turn, column by column from the
-left, and from top to bottom in each column. A number has base-32 digits, the lowest first. A digit
-is written as the character 48 + digit, plus 32 if more digits follow. Bit 16 of the last digit is
-the sign. From the fourth number on, the text stores the difference from the number two places
-before.
+`maskApi.c`. It lists the lengths of runs, alternately of zeros and of ones. Pixels are ordered by
+column from the left, and within a column from top to bottom. A number has base-32 digits, the
+lowest first. A digit is written as the character with the code `digit + 48`, or `digit + 80` if
+more digits follow. Bit 16 of the last digit is the sign. From the fourth number on, the text stores
+`n[i] - n[i - 2]` instead of `n[i]`.
 """
 
 from __future__ import annotations
@@ -43,13 +43,14 @@ MASK = "image/object/mask"
 """An image per object, in which zero is background, as in TensorFlow."""
 
 _LINES = 64
-"""Maximum number of columns or rows drawn per mask; other columns look like their neighbours."""
+"""Maximum number of columns drawn for a mask in text form, and of pixels on the shorter side of a
+mask image. A drawn column also covers the columns to its right that are not drawn."""
 _MASKS = 60
 """Maximum number of masks drawn on an image. It equals the maximum number of objects."""
 _STRIPS = 1000
 """Maximum number of strips drawn on an image."""
 _DIGITS = 7
-"""A number below 2^31 has at most so many digits."""
+"""Maximum number of base-32 digits in a number below 2^31."""
 
 
 class Strip(NamedTuple):
@@ -85,7 +86,7 @@ def _masks(example: Example) -> Iterator[Iterator[Strip]]:
 
 
 def _of_runs(text: bytes, height: int, width: int) -> Iterator[Strip]:
-    """One strip per run in each drawn column."""
+    """For each run of ones, one strip in each drawn column that the run covers."""
     if min(height, width) < 1:
         return
     step = -(-width // _LINES)
@@ -129,7 +130,8 @@ def _numbers(text: bytes) -> Iterator[int]:
 
 
 def _of_image(data: bytes) -> Iterator[Strip]:
-    """One strip per run in each row of the reduced image."""
+    """Reduce the mask. For each row of the result, yield one strip for each run of object
+    pixels."""
     conversion = Conversion(
         shorter=_LINES, width=0, height=0, format="ppm", quality=0, upright=False
     )
@@ -156,7 +158,7 @@ COLORS = (
 )
 """Colors of classes in hex, by number."""
 INK = "#101418"
-"""The color of text on :data:`COLORS`, and of the edges around these colors."""
+"""The color of text on a background from :data:`COLORS`, and of edges around such backgrounds."""
 
 
 def class_color(name: int | str) -> int:
@@ -189,7 +191,7 @@ class ClassMark(NamedTuple):
     """A class with its color."""
 
     name: str
-    """Escaped by `safe`, not for HTML; empty for an object without a class."""
+    """Escaped by `safe`, but not yet escaped for HTML; empty for an object without a class."""
     color: int
     """A position in :data:`~tfrecreg.core.images.drawing.COLORS`."""
     objects: int = 1
@@ -212,7 +214,7 @@ class DrawnObject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drawing:
-    """The objects of a record that are drawn."""
+    """The drawn objects of one record."""
 
     objects: tuple[DrawnObject, ...] = ()
     more: int = 0
@@ -305,7 +307,7 @@ def overlay(drawing: Drawing) -> Markup:
 
 
 def draw_over(example: Example | None, images: Iterable[str]) -> Iterator[str]:
-    """The images of a record as HTML for a notebook, the first with its objects."""
+    """The images of a record as HTML for a notebook. Objects are drawn over the first image."""
     drawing = drawing_of(example, {}) if example is not None else Drawing()
     for number, image in enumerate(images):
         if number or not drawing.objects:
@@ -366,7 +368,8 @@ def _number(value: float) -> str:
 
 
 def _name(each: DrawnObject) -> Markup:
-    """The name, in a box's upper left corner, or in its right one if the image's edge is near."""
+    """The name in the upper left corner of a box. If the box begins in the right part of the image,
+    the name is in the upper right corner."""
     assert each.box is not None
     at_right = each.box.left > 0.6
     across = each.box.left + each.box.width if at_right else each.box.left
@@ -420,7 +423,8 @@ def _points(example: Example, objects: int) -> list[Outline]:
 
 
 def _polygons(example: Example) -> list[tuple[Outline, ...]]:
-    """The outlines of each object. If the record lacks their numbers, the first object has all."""
+    """The outlines of each object. If the record lacks the number of outlines per object, the first
+    object gets all outlines."""
     x, y = (_floats(example, name) for name in POLYGON[:2])
     counts = _integers(example, POLYGON[2])
     if x is None or y is None or not counts:

@@ -1,4 +1,4 @@
-"""GIF: reads the logical screen, and whether a second frame exists. GIF89a specification."""
+"""GIF: reads the logical screen, and looks for a second frame. GIF89a specification."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ def header(data: bytes) -> ImageHeader:
 
 
 def ends(data: bytes) -> bool:
-    """Whether the file has its trailer, or is damaged but not truncated. Bytes after a whole frame
+    """Whether the file is not truncated. It may be damaged in other ways. Bytes after a whole frame
     that are not a block, and wrong lengths, are no truncation, because decoders skip them.
     """
     return _walk(data, most=_MOST_BLOCKS)[1] or data.endswith(_LAST)
 
 
 def _walk(data: bytes, most: int) -> tuple[int, bool]:
-    """Count frames, but stop at the limit `most`. Also returns whether the walk ended at the
-    trailer, or at bytes after a frame that are not a block."""
+    """Count frames up to the limit `most`. Also returns whether the walk reached the trailer, or
+    reached bytes after a frame that do not form a block."""
     last = len(data)
     position = 13 + _table(data[10]) if last >= 13 else last
     frames = 0

@@ -13,9 +13,9 @@ _BARE = frozenset((_TEM, _SOI, *_RESTARTS))
 _FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC} | {_DHP}
 """Frames of every coding, including lossless, hierarchical and arithmetic coding."""
 _USUAL = frozenset((0xC0, 0xC1, 0xC2, 0xC9, 0xCA))
-"""Baseline, extended and progressive coding, and arithmetic forms of the last two."""
+"""Baseline, extended and progressive coding. Extended and progressive coding may be arithmetic."""
 _MARKER = re.compile(rb"\xff[^\xff]", re.DOTALL)
-"""A marker with the last `ff` before it. Other `ff` may precede that one as padding."""
+"""A marker with the byte `ff` before it. More bytes `ff` may come before that byte as padding."""
 _MOST_SEGMENTS = 10_000
 _APP1, _EXIF = 0xE1, b"Exif\0\0"
 
@@ -76,7 +76,7 @@ def _frame(data: bytes, position: int, size: int) -> ImageHeader:
 
 
 def ends(data: bytes) -> bool:
-    """Whether the end marker comes after the start of a scan.
+    """Whether the file has an end marker behind the marker that starts the first scan.
 
     Inside a scan, a zero follows each ``ff`` of the data, so the bytes of the end marker occur only
     as the marker. The end marker of a thumbnail comes before the scan.

@@ -31,7 +31,8 @@ class ImageHeader(NamedTuple):
     animated: bool
     """Whether there is more than one frame."""
     orientation: int = 1
-    """EXIF orientation, 1 to 8: how a viewer turns the stored pixels; 1 means not at all."""
+    """EXIF orientation, 1 to 8, by which a viewer turns the stored pixels. 1 leaves them
+    unchanged."""
 
     @property
     def shown(self) -> tuple[int, int]:

@@ -26,7 +26,8 @@ LARGEST = 1 << 14
 
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _HEADER = struct.Struct(">8sI4sIIBBBBBI")
-"""Signature, IHDR: length, name, width, height, depth, colour, three methods, checksum."""
+"""The signature, and the chunk IHDR, which consists of length, name, width, height, depth, colour
+type, three methods and checksum."""
 _CHUNK = struct.Struct(">I4s")
 _CHECKSUM = struct.Struct(">I")
 _END = b"\0\0\0\0IEND\xaeB`\x82"
@@ -95,8 +96,8 @@ def _inflated(image: bytes, header: bytes, size: int) -> bytes | None:
 
 
 Resizing: TypeAlias = Callable[[int, int], tuple[tuple[int, int], Sequence[int]]]
-"""Takes an image's height and width. Returns the new height and width, and the part of the image
-that is resized: top, left, height and width."""
+"""A function of the height and the width of an image. Returns the new height and width, and the
+part of the image that is resized: top, left, height and width."""
 
 _PIXELS_CHANNELS = {"L": "L", "LA": "LA", "RGB": "RGB", "RGBA": "RGBA", "1": "L", "F": "L"}
 _DEEP = ("I", "I;16", "I;16B", "I;16L", "I;16N")
@@ -121,7 +122,8 @@ def decode_pixels(data: bytes) -> npt.NDArray[np.uint8]:
 
 
 def decode_resized(data: bytes, fit: Resizing) -> npt.NDArray[np.uint8]:
-    """Like :func:`resized` after :func:`decode_pixels`, but without two copies of all pixels.
+    """Decode and resize an image. The result is the same as from :func:`decode_pixels` and then
+    :func:`resized`, but the pixels are not copied twice.
 
     Raises:
         ValueError, MissingExtraError: as :func:`decode_pixels`.
@@ -134,7 +136,7 @@ def decode_resized(data: bytes, fit: Resizing) -> npt.NDArray[np.uint8]:
 
 
 def _decoded(data: bytes) -> Any:
-    """An image of Pillow, in a mode whose channels are bytes."""
+    """The decoded image as an object of Pillow, in a mode whose channels are bytes."""
     image_module = pillow("PIL.Image")
     try:
         with image_module.open(io.BytesIO(data)) as image:

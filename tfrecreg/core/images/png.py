@@ -49,7 +49,8 @@ def ends(data: bytes) -> bool:
 
 
 def _before_pixels(data: bytes) -> tuple[bool, int]:
-    """Whether the chunk acTL declares more than one frame, and the orientation in eXIf."""
+    """Whether the image has several frames according to the chunk acTL, and its orientation from
+    eXIf."""
     animated, orientation = False, 1
     for kind, start in _chunks(data, _MOST_BEFORE_DATA):
         if kind == b"acTL":

@@ -17,7 +17,7 @@ PNG = b"\x89PNG\r\n\x1a\n"
 _URL_SAFE = bytes.maketrans(b"-_", b"+/")
 
 _BMP_HEADERS = frozenset((12, 16, 40, 52, 56, 64, 108, 124))
-"""Sizes in bytes of the header after a BMP's file header, by version."""
+"""Possible sizes in bytes of a BMP's second header. The size depends on the version."""
 
 _OTHERS = (
     (b"II*\x00", "a TIFF"),

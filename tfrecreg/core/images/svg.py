@@ -1,6 +1,7 @@
 """Draws charts as SVG from plain data, and makes the style sheet of all documents.
 
-Strings that come from data are escaped by :func:`tfrecreg.core.values.text.safe`, not for HTML.
+The callers escape strings from data with :func:`tfrecreg.core.values.text.safe`. This module
+escapes these strings for HTML.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ class Series:
 
     name: str
     values: tuple[int, ...]
-    """One per bar of its chart."""
+    """One value for each bar of the chart."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,9 +58,9 @@ class Histogram:
 
     heading: str
     columns: tuple[tuple[str, int], ...]
-    """The values of each column in words, and their number."""
+    """For each column, the range of its values as text, and the number of values in it."""
     ends: tuple[str, str]
-    """The lowest and the highest value in words."""
+    """The lowest value and the highest value, as text."""
 
 
 _WIDTH = 480
@@ -128,7 +129,8 @@ def _number_of(value: int, unit: str) -> str:
 
 
 def column_chart(chart: Histogram) -> Markup:
-    """Columns side by side between axes, each with its values and their number as a title."""
+    """Columns side by side between axes. The title of a column shows its range and its number of
+    values."""
     most = max((count for _, count in chart.columns), default=0) or 1
     width = round(_COLUMNS / max(len(chart.columns), 1), 2)
     columns = []
@@ -166,7 +168,8 @@ def column_chart(chart: Histogram) -> Markup:
 
 
 def scatter_chart(scatter: Scatter) -> Markup:
-    """Points by width and height on logarithmic axes. The area of a point grows with its count."""
+    """Points by width and height on logarithmic axes. A point has a larger area if it stands for
+    more images."""
     widths = [point[0] for point in scatter.points]
     heights = [point[1] for point in scatter.points]
     most = max(point[2] for point in scatter.points)

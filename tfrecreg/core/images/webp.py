@@ -1,4 +1,4 @@
-"""WebP: reads the first chunk, of any of the three kinds. RFC 9649, sections 2.5 to 2.7."""
+"""WebP: reads the first chunk, which has one of three kinds. RFC 9649, sections 2.5 to 2.7."""
 
 from __future__ import annotations
 

@@ -41,8 +41,8 @@ _CAUSES = (REG002, REG004, REG006)
 
 
 def forks(links: Mapping[Version, Link], *, across: bool = False) -> Iterator[tuple[Link, Link]]:
-    """Find releases whose parent is not the previous release in version order. Yield the link of
-    each such release, and the link of the release that it skipped.
+    """Find releases whose parent is not the previous release in version order. For each such
+    release, yield its link and the link of the newest release that it skipped.
 
     A skipped release is ignored if it has the same content as the parent and added no names.
     """
@@ -77,7 +77,8 @@ def _touched(registry: Registry, folder: str) -> dict[str, list[FileChange]]:
 
 
 def ever_released(registry: Registry) -> set[str]:
-    """The datasets that have or had a release in git's history; empty outside git."""
+    """The datasets with a release anywhere in git's history, even if it was deleted; empty outside
+    git."""
     return {path.split("/")[1] for path in _touched(registry, layout.RELEASES)}
 
 
@@ -93,7 +94,8 @@ def version_in(path: str) -> Version | None:
 
 
 def _settled(registry: Registry, added: Sequence[FileChange], now: str | None) -> bool:
-    """Whether several branches added a file independently, one of them with its present content."""
+    """Whether several branches added a file independently, and one of these versions is the present
+    file."""
     root = registry.storage.root
     for one in added:
         others = [each for each in added if each is not one]
@@ -278,7 +280,7 @@ def _parents(
 
 
 def fork_issue(dataset: str, link: Link, other: Link, where: str = "") -> Issue:
-    """Issue for a release whose parent is not the previous release."""
+    """An issue about a release whose parent is not the previous release."""
     place = "before it" if link.parent is None else "between them"
     return _issue(
         REG005,
@@ -290,7 +292,7 @@ def fork_issue(dataset: str, link: Link, other: Link, where: str = "") -> Issue:
 
 
 def left_out_issue(dataset: str, link: Link, other: Link, there: Version, where: str) -> Issue:
-    """Issue for a release that skipped the newest release of another MAJOR number."""
+    """An issue about a release that was made without the newest release of another MAJOR number."""
     has = f", which {where} has"
     of_link, of_other = (has + ",", "") if there == link.version else ("", has)
     return _issue(
@@ -307,7 +309,7 @@ def _after(link: Link) -> str:
 
 
 def _changed(dataset: Dataset) -> Iterator[Issue]:
-    """Issues for releases whose files differ from the files in the commits that added them."""
+    """Yield issues about releases with files that changed after a commit had added them."""
     registry = dataset.registry
     commits: dict[Version, dict[str, list[str]]] = {}
     issues: dict[Version, list[Issue]] = {}

@@ -1,4 +1,4 @@
-"""The data that a user's word names: a build, a release, or files, with manifest and schema.
+"""The data named by a user's word: a build, a release or files, with the manifest and the schema.
 
 A user can name a build by its reference, its folder, a copy or URL of the folder, or some of its
 shards. All of these lead to the same build, so they are checked alike.
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 
 
 class Data(ABC):
-    """The data that a word names: a :class:`Build`, :class:`Release`, :class:`FolderBuild` or
+    """The data named by one word: a :class:`Build`, :class:`Release`, :class:`FolderBuild` or
     :class:`Files`.
     """
 
@@ -118,7 +118,7 @@ class Resolved(Built):
 
     @property
     def yanks(self) -> tuple[Yank, ...]:
-        """Yanks of the release; empty for a build."""
+        """The yanks of the release; empty for a build."""
         return ()
 
     @property
@@ -387,8 +387,8 @@ def _resolve_release(dataset: Dataset, reference: Reference) -> Release:
 
 
 def open_release(dataset: Dataset, version: Version) -> Release:
-    """The release of an existing version. Its bytes are in the build as long as the build is this
-    release, otherwise in the restored copy.
+    """The release of an existing version. If the current build is this release, the bytes are in
+    the build's folder. Otherwise they are in the restored copy.
     """
     manifest = dataset.release_manifest(version)
     found = _manifests_beside(dataset, version)

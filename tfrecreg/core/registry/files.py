@@ -1,6 +1,6 @@
-"""Finds the files that paths, globs, folders and sets name, on a disk or behind URLs. Also derives
-the splits of these files from their names, and measures raw data, so that the size of a build can
-be compared with it.
+"""Finds files by their paths, globs, folders or sets, on a disk or behind URLs. Also derives the
+splits of these files from their names, and measures raw data, so that the size of a build can be
+compared with it.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ _DESCRIBES = re.compile(
     r"|(?:manifest|labels|dataset_info|features|salvage)\.json|ledger\.jsonl",
     re.DOTALL,
 )
-"""Names of files that are never reported as left out: files that checks read beside the shards,
-files for people, and Spark's marker files.
+"""Names of files that are never reported as left out. Checks also read some of these files, some
+are for people, and some are Spark's marker files.
 """
 
 
 def find_files(word: str, left_out: list[str]) -> list[BareFile]:
-    """The files that one word names.
+    """The files named by one word.
 
     Unreadable files in a folder or a glob, such as a FIFO or a broken link, are included. The check
     reports that they were not read.
@@ -77,7 +77,7 @@ def find_files(word: str, left_out: list[str]) -> list[BareFile]:
 
 @looks_remembered()
 def find_all(words: Iterable[str], left_out: list[str]) -> list[BareFile]:
-    """The files that words name, without duplicates. All URLs are requested at the same time."""
+    """The files named by the words, without duplicates. All URLs are requested at the same time."""
     look_at(words)
     files: dict[str, BareFile] = {}
     for word in words:
@@ -116,7 +116,8 @@ def _of_set(word: str) -> str:
 
 
 def _shards_below(storage: Readable) -> tuple[list[str], list[str]]:
-    """The paths of the shards, which are recognized by their names, and of all other files.
+    """The paths of the shards, and the paths of all other files. Names tell shards from other
+    files.
 
     Hidden files and folders are left out, as in globs. The names of Spark's part files do not show
     the format, so all parts in a folder count as shards if one of them holds TFRecords.
@@ -195,9 +196,9 @@ def measure_raw(folder: str, progress: Progress = SILENT) -> RawSize:
 def raw_totals(folder: str, progress: Progress = SILENT) -> RawTotals:
     """The number and total size of all files below `folder`, for any source.
 
-    A link counts as its target, because raw data are often links into a cache. A folder counts
-    once, even if many links lead to it. Behind a URL, only files whose names end in `.gz` are
-    opened to find their decoded size.
+    A link has the size of its target, because raw data are often links into a cache. A folder
+    counts once, even if many links lead to it. If `folder` is a URL, only files `*.gz` are opened
+    to find the decoded size.
     """
     storage = raw_storage(folder)
     storage.expect_folder()

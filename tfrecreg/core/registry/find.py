@@ -1,5 +1,6 @@
-"""The finder: turns the user's words into :class:`~tfrecreg.core.registry.data.Data`, and the data
-into a :class:`~tfrecreg.core.check.scan.interface.Target`, the shards that validators judge.
+"""The finder. It turns the user's words into :class:`~tfrecreg.core.registry.data.Data`. It turns
+the data into a :class:`~tfrecreg.core.check.scan.interface.Target`, which has the shards that
+validators judge.
 """
 
 from __future__ import annotations
@@ -68,8 +69,8 @@ def named_targets(targets: TargetsLike, *, once: bool = True) -> list[str | Buil
 
 
 def find_data(words: TargetsLike, registry: RegistryLike | None = None) -> list[Data]:
-    """The data that words name. Each named build or release has its own :class:`Data`, and so does
-    each build to which named files belong. All other named files share one.
+    """The data named by `words`. The result has one :class:`Data` for each named build or release,
+    one for each build that contains named files, and one for all other named files together.
     """
     found: list[Data] = []
     files: list[str] = []
@@ -83,8 +84,8 @@ def find_data(words: TargetsLike, registry: RegistryLike | None = None) -> list[
 
 
 def find_one(word: TargetLike, registry: RegistryLike | None = None) -> Data:
-    """The data that one word names. If the word names shards in several folders, they are returned
-    as files, and the folders' manifests are not used.
+    """The data named by one word. If the word names shards in several folders, they are returned as
+    files, and the folders' manifests are not used.
     """
     found = find_data(word, registry)
     if len(found) == 1:
@@ -97,12 +98,12 @@ def find_one(word: TargetLike, registry: RegistryLike | None = None) -> Data:
 def find_target(
     word: TargetLike, *, registry: RegistryLike | None = None, schema: str | None = None
 ) -> Target:
-    """The target that one word names."""
+    """The target named by one word."""
     return target_of(find_one(word, registry), schema=schema)
 
 
 def expect_built(word: TargetLike, registry: RegistryLike | None = None) -> Built:
-    """The build or release that a word names; refuses other data."""
+    """The build or release named by `word`. Other data are refused."""
     (named,) = named_targets(word)
     found = find_built(named, registry)
     if found is None:
@@ -111,11 +112,12 @@ def expect_built(word: TargetLike, registry: RegistryLike | None = None) -> Buil
 
 
 def find_built(word: str | Built, registry: RegistryLike | None = None) -> Built | None:
-    """The build or release that `word` names; None if it names files.
+    """The build or release named by `word`; None if `word` stands for files.
 
     If a dataset of the registry and a file or folder have the same name, the dataset is found.
-    Write ``./mnist`` for the file. The folder of a build or release, such as ``data/mnist``, names
-    that build or release. Any other folder with a manifest names the build in it.
+    Write ``./mnist`` for the file. If `word` is the folder of a build or release, such as
+    ``data/mnist``, that build or release is found. If it is another folder with a manifest, the
+    build in this folder is found.
     """
     if isinstance(word, Built):
         return word
@@ -164,7 +166,7 @@ def _folder_build(name: str, storage: Readable, notes: list[str]) -> FolderBuild
 
 
 def bare_files(words: Sequence[str]) -> Files:
-    """The files that words name, as files without manifests."""
+    """The files named by `words`, without their manifests."""
     left_out: list[str] = []
     shards = tuple(_numbered(find_all(words, left_out), {}))
     notes = (left_out_line(left_out),) if left_out else ()
@@ -173,8 +175,8 @@ def bare_files(words: Sequence[str]) -> Files:
 
 @looks_remembered()
 def files_by_build(words: Sequence[str]) -> list[Data]:
-    """The files that words name, with the manifests in their folders: one :class:`Data` for each
-    build that has some of the files, and one for the files without a build.
+    """The files named by `words`, with the manifests in their folders. The result has one
+    :class:`Data` for each build that has some of the files, and one for the files without a build.
     """
     bare = bare_files(words)
     told: list[str] = []
@@ -215,7 +217,7 @@ def _build_of(shards: Sequence[Shard], notes: list[str]) -> Built | None:
 
 
 def display_name(words: Sequence[str]) -> str:
-    """The name to show for the files that `words` name. It has only the first words, because a
+    """The name under which the files from `words` are shown. It has only the first words, because a
     shell may have expanded a glob to many.
     """
     shown = " ".join(safe(word) for word in words[:_NAMED])
@@ -276,9 +278,7 @@ def target_of(
 
 
 def _basis(text: str | None, given: str | None) -> str:
-    """The note on the manifest and the schema that a build outside of a registry is checked
-    against.
-    """
+    """A note for a build outside of a registry: which manifest and schema it is checked against."""
     if given is not None:
         return f"checked against the `{MANIFEST_NAME}` in its folder and the schema that you named"
     if text is None:

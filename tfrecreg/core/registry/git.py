@@ -2,9 +2,9 @@
 commits files.
 
 The tag ``mnist@v1.2.3`` registers a version, and ``mnist@v1.2.3!`` marks it as yanked. The tag
-``mnist#prod#4`` assigns a version to a stage; 4 counts the dataset's tags of this kind. If the
-registry is below the root of its repository, its tags begin with its folder:
-``some/registry=mnist@v1.2.3``.
+``mnist#prod#4`` assigns a version to the stage ``prod``. The number 4 means that this is the
+dataset's fourth tag for a stage. If the registry is below the root of its repository, its tags
+begin with its folder: ``some/registry=mnist@v1.2.3``.
 """
 
 from __future__ import annotations
@@ -298,7 +298,7 @@ def withdrawal_tag(name: str, version: str) -> str:
 
 
 def stage_tag(name: str, stage: str, tags: Iterable[GitTag]) -> str:
-    """The tag of the next assignment to a stage."""
+    """The name for a new tag that assigns a version to a stage."""
     counters = [0, *(each.counter for each in _events(name, tags))]
     return f"{name}#{stage}#{max(counters) + 1}"
 

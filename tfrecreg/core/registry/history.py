@@ -117,7 +117,7 @@ class Altered:
 
     path: str
     fault: str
-    """Fault of the file, without the subject: ``"is missing"``."""
+    """What is wrong with the file, as the end of a sentence: ``"is missing"``."""
     refusal: StorageError | None = None
 
 
@@ -149,7 +149,8 @@ def altered(manifest: Manifest, place: Place, progress: Progress = SILENT) -> It
 def copy_verified(
     source: Readable, target: Storage, entry: ShardEntry | FileEntry, *, hint: str = ""
 ) -> None:
-    """Copy a file of a build and verify it, unless `target` has a file with its path and size."""
+    """Copy a file of a build and verify it. If `target` has a file of this path and size, do
+    nothing."""
     path = entry.path
     found = target.stat(path)
     if found is not None and found.size == entry.bytes:

@@ -65,7 +65,7 @@ def keep_indexes_of_release(dataset: Dataset) -> None:
     """Keep the indexes of a released build before another build replaces it.
 
     The next release is compared with these indexes. If DVC or a person copied the build to this
-    machine, it may have the only copy of its indexes.
+    machine, the build may have the only copy of these indexes.
     """
     registry = dataset.registry
     try:

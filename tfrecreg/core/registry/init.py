@@ -81,7 +81,8 @@ def init(
 
 
 def _expect_no_registry_around(root: Path) -> None:
-    """Refuse a folder inside another registry, which would silently ignore the new registry."""
+    """Refuse a folder inside another registry. The outer registry would silently ignore the new
+    one."""
     if os.path.lexists(root / CONFIG_NAME):
         return
     around = find_registry(root.parent)

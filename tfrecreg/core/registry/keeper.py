@@ -34,7 +34,7 @@ class Tracker(Protocol):
     """
 
     files: tuple[str, ...]
-    """The files that :meth:`begin` makes and git should have."""
+    """Files that are made by :meth:`begin` and belong in git."""
 
     def keep(self, change: Transaction, build: Manifest) -> str | None:
         """Keep the bytes of the build in DVC's cache, and verify them there."""
@@ -54,21 +54,21 @@ class Tracker(Protocol):
         """
 
     def pointers(self, folder: str) -> tuple[str, ...]:
-        """The paths of the files in git that may name the bytes of a folder, the folder's own
-        pointer first.
+        """The paths of files in git that may have DVC's hash of a folder. The folder's own pointer
+        is first.
         """
 
     def named(self, data: bytes, where: str, folder: str) -> str | None:
         """DVC's hash of a folder, from `data`, the content of the pointer at `where`."""
 
     def pointer_issue(self, dataset: Dataset, links: Mapping[Version, Link]) -> Issue | None:
-        """The fault of the pointer to the build. None if it has no fault, or if the build is not
-        one of the releases in `links`.
+        """The fault of the pointer to the build. None if the pointer has no fault, or if the build
+        is not one of the releases in `links`.
         """
 
     def cached(self, root: str, value: str) -> Mapping[str, str]:
-        """The files of the folder with the hash `value`: maps each path in the folder to the file's
-        absolute path in this machine's DVC cache. Empty if the cache lacks the folder.
+        """Map each path in the folder with the hash `value` to the file's absolute path in this
+        machine's DVC cache. The result is empty if the cache lacks the folder.
         """
 
     def keeps(self, registry: Registry, manifest: Manifest) -> bool:
@@ -82,8 +82,8 @@ class Tracker(Protocol):
         stage: Storage,
         progress: Progress,
     ) -> list[str]:
-        """Copy into `stage` the files of a build or release that DVC has, and verify them. Return
-        their paths.
+        """Copy files of a build or release from DVC into `stage`, and verify them. Files that DVC
+        lacks are left out. Return the paths of the copied files.
         """
 
     def expect_current(self, registry: Registry, name: str) -> None:

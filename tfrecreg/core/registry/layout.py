@@ -59,7 +59,7 @@ def release_folder(dataset: str, version: Version) -> str:
 
 
 def yanks_path(dataset: str, version: Version) -> str:
-    """The file with a release's yanks: beside its folder, which never changes."""
+    """The file with a release's yanks. It is not in the release's folder, which never changes."""
     return f"{release_folder(dataset, version)}{YANKS_SUFFIX}"
 
 
@@ -79,7 +79,7 @@ def reports_folder(dataset: str) -> str:
 
 
 def report_path(dataset: str) -> str:
-    """The file with a pipeline's measurements of `dataset`: the JSON of `check`."""
+    """The file in which a pipeline stores what `check` measured in `dataset`, as JSON."""
     return f"{reports_folder(dataset)}/check.json"
 
 
@@ -94,12 +94,14 @@ def build_record(dataset: str) -> str:
 
 
 def cached_index(digest: str) -> str:
-    """The copy of the index with this blake3. It is kept so that releases can be compared."""
+    """The copy of the index whose blake3 is `digest`. It is kept so that releases can be
+    compared."""
     return f"{INDEXES}/{digest[:2]}/{digest[2:]}"
 
 
 def cached_schema(digest: str) -> str:
-    """The copy of the schema with this blake3. It is kept so that schemas can be compared."""
+    """The copy of the schema whose blake3 is `digest`. It is kept so that schemas can be
+    compared."""
     return f"{STATE}/cache/schemas/{digest}.pbtxt"
 
 

@@ -16,7 +16,7 @@ from tfrecreg.core.values.text import json_data
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listed:
-    """The facts about one dataset in a list."""
+    """What a list of datasets shows about one dataset."""
 
     name: str
     state: Literal["configured", "built", "released", "broken"]

@@ -32,11 +32,11 @@ from tfrecreg.core.values.text import safe
 _held: ContextVar[frozenset[Path]] = ContextVar("held", default=frozenset())
 """The locks that the current context holds, so that it does not wait for itself."""
 _copies: dict[Path, int] = {}
-"""The locks on copies of releases that this process reads, with their descriptors. The lock that
-was used last comes last.
+"""The descriptors of the locks that this process holds on copies of releases, by lock file. The
+most recently used lock is at the end.
 """
 _MOST_COPIES = 64
-"""A process protects at most this many copies, because it may open few files: 256 on macOS."""
+"""Maximum number of copies that a process protects. On macOS, a process can open only 256 files."""
 
 
 @contextlib.contextmanager

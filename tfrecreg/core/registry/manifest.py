@@ -1,7 +1,7 @@
 """The manifest: the JSON that describes one build or release and its files.
 
-The same classes describe a build (``data/<name>/manifest.json``, without `release` and
-`provenance`) and a release (``registry/<name>/<version>/manifest.json``).
+One set of classes describes both builds (``data/<name>/manifest.json``, without `release` and
+`provenance`) and releases (``registry/<name>/<version>/manifest.json``).
 
 The source of an adopted build is ``adopt``. Its option `payloads` is the kind of the payloads, and
 its option `key` is the feature with the keys of records. The source of a build from a program's
@@ -44,8 +44,8 @@ LABELS_NAME = "labels.json"
 LEDGER_NAME = "ledger.jsonl"
 SCHEMA_NAME = "schema.pbtxt"
 INDEX_FOLDER = "index"
-"""Names in the folder of a build, beside its shards. The folder of a release has the manifest and
-the schema under the same names.
+"""Names of files and folders that are in a build's folder in addition to the shards. The folder of
+a release has the manifest and the schema under the same names.
 """
 
 
@@ -120,7 +120,8 @@ class RawTotals:
     stored: int
     """Size of the stored files in bytes."""
     decoded: int
-    """Size of the same files in bytes, without whole-file compression."""
+    """Size of the same files in bytes after decompression of the files that are compressed as a
+    whole."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,9 +197,9 @@ class ChangeCounts:
     added: int
     removed: int
     changed: int
-    """Examples with the same split and key but another record."""
+    """Examples whose record changed, while split and key stayed the same."""
     moved: int
-    """Examples in another split, whether changed or not."""
+    """Examples that moved to another split. Their records may have changed as well."""
     renamed: int
     """Examples with the same record and split but another key."""
     shards_kept: int
@@ -217,8 +218,8 @@ class Change:
     """The lowest level that the rule allows."""
     reasons: list[str] = field(default_factory=list)
     counts: ChangeCounts | None = None
-    """None, and not in the file, if this is the first release, or if the machine that made it
-    lacked an index.
+    """None if this is the first release, or if the machine that made the release lacked an index.
+    The file then lacks the field.
     """
 
 
@@ -282,15 +283,15 @@ class Manifest:
     codecs: dict[str, str]
     """Encoders that affect the bytes, with their versions: ``{"zlib": "1.3"}``."""
     base: Parent | None = None
-    """The release whose unchanged shards the build kept. None, and not in the file, if all examples
-    were shuffled again.
+    """The release whose unchanged shards the build kept. None if all examples were shuffled again.
+    The file then lacks the field.
     """
     parents: list[ParentVersion] = field(default_factory=list)
     """The parents of a derived dataset; not in the file if there are none."""
     release: ReleaseEntry | None = None
     salvaged: str | None = None
-    """blake3 of the report of `salvage` for the shards; None, and not in the file, if the shards
-    were not salvaged.
+    """blake3 of the report of `salvage` for the shards. None if the shards were not salvaged. The
+    file then lacks the field.
     """
     provenance: Provenance | None = None
     digest: str = ""
@@ -324,8 +325,8 @@ def is_adopted(manifest: Manifest) -> bool:
 
 
 def remake_command(manifest: Manifest) -> str:
-    """The command that makes the build again, for instance after its schema changed. If a program
-    passed the data, it is the hint to run that program.
+    """The command that repeats the build, for example after the schema changed. If a program passed
+    the data, the result is a hint to run that program.
     """
     if is_python_data(manifest):
         return BUILD_AGAIN
@@ -356,17 +357,17 @@ class SalvageMark:
 
     digest: str
     changed: Mapping[str, str] = field(default_factory=dict)
-    """The blake3 of each shard that differs from its original, by file name. Empty if missing
-    shards are the only damage.
+    """The blake3 of each shard that differs from its original, by file name. The mapping is empty
+    if the only damage is missing shards.
     """
     lost: Mapping[str, str] = field(default_factory=dict)
     broken: str = ""
-    """Why the report cannot be parsed; empty if it can be parsed. If it cannot, any shard of the
-    folder may be a salvaged one.
+    """Why the report cannot be parsed; empty if it can be parsed. If the report cannot be parsed,
+    any shard of the folder may have been salvaged.
     """
 
     def covers(self, name: str, digest: str | None = None) -> bool:
-        """Whether the shard `name` of the folder was, or may have been, salvaged."""
+        """Whether the shard with this name or digest was salvaged or may have been salvaged."""
         return bool(self.broken) or name in self.changed or digest in self.changed.values()
 
 
@@ -458,7 +459,7 @@ _OWN_FIELDS = ("compression", "content", "dataset", "digest", "format_version", 
 
 
 def is_own_manifest(data: bytes) -> bool:
-    """Whether this package wrote a file named `manifest.json`, intact or damaged.
+    """Whether a file named `manifest.json` was written by this package. The file may be damaged.
 
     Other tools use the same file name. An empty file counts as a damaged manifest.
     """
@@ -502,7 +503,7 @@ def _writing(manifest: Manifest) -> AbstractContextManager[None]:
 
 
 def build_manifest(manifest: Manifest) -> Manifest:
-    """The manifest of the build, without what the release's manifest adds to it."""
+    """The manifest of the build, without the fields that the manifest of the release adds."""
     if manifest.release is None:
         return manifest
     found = seal(replace(manifest, release=None, provenance=None))
@@ -534,7 +535,7 @@ class _Release(msgspec.Struct):
 
 
 class _Part(msgspec.Struct):
-    """The fields of :class:`Manifest` that :func:`quick_totals` reads."""
+    """The part of a manifest that :func:`quick_totals` reads."""
 
     format_version: int
     dataset: str
@@ -557,7 +558,7 @@ def totals_of(manifest: Manifest) -> Totals:
 
 
 def quick_totals(data: bytes, dataset: str, version: str) -> Totals | None:
-    """The totals of a release; None if `data` is not, byte for byte, the manifest that was sealed.
+    """The totals of a release; None if `data` differs from the sealed manifest in any byte.
 
     The members that the digest covers are joined and hashed, and the result is compared with the
     digest. If the JSON is canonical, the digest was made from exactly these bytes.

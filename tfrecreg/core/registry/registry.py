@@ -95,7 +95,7 @@ class Releases(NamedTuple):
 
     versions: list[Version]
     noted: frozenset[Version]
-    """Versions with a file of yanks, even if the release is missing."""
+    """Versions that have a file with yanks. The release itself may be missing."""
 
 
 @dataclass(frozen=True)

@@ -110,8 +110,8 @@ def published_with(
     files: Mapping[str, bytes],
     tried: Callable[..., Any],
 ) -> Iterator[None]:
-    """Write those `files` that are missing, and remove them again unless the ``with`` block
-    publishes the build.
+    """Write those `files` that are missing. If the ``with`` block does not publish the build,
+    remove the written files.
     """
     storage = dataset.registry.storage
     missing = {path: data for path, data in files.items() if storage.stat(path) is None}

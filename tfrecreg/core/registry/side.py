@@ -95,7 +95,8 @@ class Side:
         )
 
     def only(self, shards: Sequence[int]) -> Side:
-        """This side with only the given shards, which are renumbered from 0, for a worker."""
+        """A copy of this side for a worker. It has only the given shards, which are renumbered from
+        0."""
         entries = [self.manifest.shards[shard] for shard in shards]
         indexes = [self._entries[entry.index] for entry in entries if entry.index in self._entries]
         files = self.files

@@ -1,5 +1,5 @@
-"""Parses expressions that name splits or parts of splits. Finds the shards and the numbers of the
-records that they name.
+"""Parses expressions for splits or parts of splits. Finds the shards and the numbers of the records
+that match an expression.
 
 The expressions are the same as in TensorFlow Datasets: ``train``, ``train[:80%]``,
 ``train[1000:2000]``, ``train[-500:]``, ``train[:2shard]``, ``train[3shard]``, ``train+validation``,
@@ -49,7 +49,7 @@ _FORMS = "`train`, `train[:80%]`, `train[1000:2000]`, `train[:2shard]`, `train+t
 
 
 def named_splits(words: str, splits: Sequence[str], name: str) -> list[str]:
-    """The splits that an expression names, each once."""
+    """The splits named in an expression, without duplicates."""
     found = [each for part, _ in _parts(words) for each in _splits(part, splits, name)]
     return list(dict.fromkeys(found))
 
@@ -64,7 +64,8 @@ def find_ranges(words: str, shards: Mapping[str, Sequence[int]]) -> list[tuple[s
 
 
 def find_numbers(words: str, shards: Mapping[str, Sequence[int]]) -> list[range]:
-    """The records that an expression names, as ranges of numbers across all splits in `shards`."""
+    """The ranges of records that match an expression. Numbers count across all splits in
+    `shards`."""
     counts = [sum(each) for each in shards.values()]
     starts = dict(zip(shards, accumulate(counts, initial=0), strict=False))
     return [
@@ -256,7 +257,7 @@ def without_keys(name: str) -> UsageError:
 
 
 def splits_of(found: Built, split: str | None) -> SplitTarget:
-    """The splits of a build or release that the expression `split` names."""
+    """The splits that are selected from a build or release by the expression `split`."""
     manifest, storage, name = found.manifest, found.storage(), found.name
     words, splits = chosen_splits(name, [each.name for each in manifest.splits], split)
     shards: list[Shard] = []
@@ -311,7 +312,7 @@ def chosen_splits(name: str, splits: Sequence[str], words: str | None) -> tuple[
 
 
 class PayloadFault(NamedTuple):
-    """A sentence about a fault of a payload: the text before and after the record's name."""
+    """A sentence about a damaged payload, in two parts: before the record's name, and after it."""
 
     before: str
     after: str
@@ -379,12 +380,13 @@ class SplitRecords:
         return None
 
     def named(self, number: int) -> str:
-        """The name of the record with this number: its number in its shard, and the shard."""
+        """A name for record `number`, made of the record's number in the shard and the shard's
+        name."""
         _, entry, record = self._place(number)
         return f"record {record} of `{safe(entry.path, limit=1000)}` of {self._name}"
 
     def key(self, number: int) -> str:
-        """The end of a sentence, with the record's key; empty if no index has the key."""
+        """Text that ends a sentence with the record's key; empty if no index has the key."""
         shard, entry, record = self._place(number)
         if not entry.index:
             return ""

@@ -248,7 +248,8 @@ class Transaction:
         self.write(layout.yanks_path(self.dataset.name, version), data)
 
     def sync_releases(self) -> None:
-        """Make the releases durable, because a command may have committed one and been killed."""
+        """Make the releases durable, because a command may have been killed after it committed
+        one."""
         for folder in (f"{layout.RELEASES}/{self.dataset}", layout.RELEASES, ""):
             self._storage.sync_dir(folder)
 
@@ -308,8 +309,8 @@ class Transaction:
 
 
 def _complete_exchanges(storage: Storage, dataset: str) -> None:
-    """Finish exchanges of folders that a kill interrupted, on systems that cannot exchange folders
-    atomically.
+    """Finish exchanges of folders that were interrupted when a command was killed. These exist only
+    on systems that cannot exchange folders atomically.
     """
     for entry in list(storage.list(f"{layout.stage_folder(dataset)}/{_SWAP}", recursive=False)):
         if entry.path.endswith(ASIDE):

@@ -87,7 +87,7 @@ def check_empty(
     tensorflow: TensorflowOutcome | None = TensorflowOutcome.READS,
 ) -> None:
     """Find shards without records. A bare file gets SHD013 (records were probably lost) if the
-    other files of its split have enough records. Every other shard gets SHD007.
+    other files of its split have enough records. All other shards without records get SHD007.
     """
     files = Counter(shard.split for shard, _ in counts)
     total: Counter[str] = Counter()
@@ -182,8 +182,8 @@ def _parts_of_name(members: Sequence[_Member]) -> list[str]:
     """The path of one shard of a set in three parts: the text before the shard's number, the
     number, and the text after it.
 
-    The parts are from the shortest path: if numbers have no leading zeros, it has the fewest
-    digits.
+    The shortest path is divided. If numbers have no leading zeros, this path has the shortest
+    number.
     """
     return _NUMBER.split(min((shard.name for shard, _ in members), key=len), maxsplit=1)
 
@@ -253,7 +253,7 @@ _Beside = dict[tuple[str, str], list[ShardName]]
 
 
 def _numbers_beside(known: _Beside, shard: Shard, name: ShardName) -> set[int]:
-    """The numbers of all files of a set that exist in the folder of `shard`."""
+    """The numbers of the files in the folder of `shard` that belong to the set of `name`."""
     folder = shard.path.rpartition("/")[0]
     place = shard.storage.root, folder
     if place not in known:
@@ -299,8 +299,8 @@ def bare_measures(
 def check_payloads(tally: Tally, payloads: Sequence[tuple[Shard, PayloadCounts]]) -> None:
     """Find SCH001: records that are not Examples, in a set of Examples.
 
-    Files of one set are judged together, every other file separately. A set whose records are
-    mostly not Examples has no finding.
+    Files of one set are judged together. A file that belongs to no set is judged separately. A set
+    whose records are mostly not Examples has no finding.
     """
     parts = {shard.path: (shard, part) for shard, part in payloads}
     sets = [
@@ -377,9 +377,9 @@ def check_described(
 ) -> None:
     """Compare the shards of each folder with its description.
 
-    Finds SHD003 if the number of records differs, SHD012 if the number of bytes differs, and SHD005
-    if the description does not list a shard. Finds SHD001 if a split has no shards at all;
-    :func:`check_sets` finds single missing shards.
+    Reports SHD003 if the number of records differs, SHD012 if the number of bytes differs, and
+    SHD005 if the description does not list a shard. Reports SHD001 if a split has no shards at all.
+    If only some shards are missing, :func:`check_sets` reports them.
     """
     counted = {each.shard.path: each for each in seen}
     for info, members in infos:

@@ -1,10 +1,10 @@
 """Finds label maps beside shards, and the feature to which each map belongs.
 
-The label maps of TensorFlow's object detection do not name their feature. Neither do the label maps
-of tools that export for it: ``label_map.pbtxt`` (``item { id: 1 name: "raccoon" }``),
-``pets_label_map.pbtxt``, ``classes.txt``, ``labels.txt`` (one name per line, either with its
-number, ``3:cat``, or with the lines numbered from 0). TensorFlow Datasets' ``label.labels.txt`` and
-a build's ``labels.json`` name their features.
+Label maps for TensorFlow's object detection do not name their feature, even if another tool wrote
+them: ``label_map.pbtxt`` (``item { id: 1 name: "raccoon" }``), ``pets_label_map.pbtxt``,
+``classes.txt``, ``labels.txt`` (one name per line, either with its number, ``3:cat``, or with the
+lines numbered from 0). TensorFlow Datasets' ``label.labels.txt`` and a build's ``labels.json`` name
+their features.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ message_type {
   }
 }
 """
-"""The fields that name classes in ``StringIntLabelMap`` of TensorFlow's object detection."""
+"""The part of TensorFlow's message ``StringIntLabelMap`` that has the names of classes."""
 
 
 @cache
@@ -133,7 +133,7 @@ _NAME = re.compile(
 _OF_FEATURE = ".labels.txt"
 _OF_BUILD = "labels.json"
 _FOR = ("image/object/class/label", "image/class/label", "label")
-"""The features to which a map that names no feature may belong, the most likely first."""
+"""If a map names no feature, it may belong to one of these. The most likely feature comes first."""
 
 Place = tuple[Readable, str]
 
@@ -148,9 +148,9 @@ def names_beside(
 ) -> dict[str, list[str]]:
     """The class names of each feature, in order of their numbers, from the files beside shards.
 
-    All files for one feature must agree. A label map without the name of a feature is used for the
-    first feature in :data:`_FOR` that the records have, unless another file has the class names of
-    that feature. The map may lie in the folder above.
+    All files for one feature must agree. If a label map does not name a feature, it belongs to the
+    first feature in :data:`_FOR` that the records have. The map is not used if another file has the
+    class names of this feature. The map may lie in the folder above.
     """
     folders = {(storage.root, folder): storage for storage, folder in places}
     beside = {(root, folder): _files_in(each, folder) for (root, folder), each in folders.items()}
@@ -196,14 +196,15 @@ def names_beside(
 
 @dataclass(frozen=True)
 class LabelsBeside:
-    """The class names beside bare files; they are read on first use."""
+    """The class names from label maps beside bare files. They are read on first use."""
 
     places: tuple[Place, ...] = ()
     features: Callable[[], Collection[str]] = frozenset
 
     @cached_property
     def found(self) -> tuple[Mapping[str, Sequence[str]], list[str]]:
-        """The names by feature, and lines that say which label maps are used and which are not."""
+        """The class names of each feature, and notes on which label maps are used and which are
+        not."""
         notes: list[str] = []
         try:
             return names_beside(self.places, self.features, notes), notes
@@ -212,7 +213,7 @@ class LabelsBeside:
 
 
 def in_order(names: LabelMap, path: str) -> list[str]:
-    """The names in order of their numbers; empty if a number has no name."""
+    """The class names, numbered from 0. A number without a class has an empty name."""
     last = max(names)
     if min(names) < 0 or last >= _MOST_CLASSES:
         wrong = min(names) if min(names) < 0 else last

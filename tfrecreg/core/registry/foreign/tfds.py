@@ -36,8 +36,8 @@ _MOST_SHARDS = 1 << 20
 _MOST_FEATURES = 10_000
 _MOST_SIZE = 1 << 31
 _TEMPLATE = "{DATASET}-{SPLIT}.{FILEFORMAT}-{SHARD_X_OF_Y}"
-"""TFDS's default template, for splits that name no template. Before version 4.5, no split named
-one.
+"""TFDS's default template, for splits that name no template. Before TFDS 4.5, splits never named a
+template.
 """
 _HOLES = frozenset({"DATASET", "SPLIT", "FILEFORMAT", "SHARD_INDEX", "NUM_SHARDS", "SHARD_X_OF_Y"})
 _DOI = re.compile(r"\b(10\.\d{4,9}/[^\s\"'{}<>,;]+)")
@@ -135,7 +135,7 @@ class TfdsInfo(msgspec.Struct, frozen=True, rename="camel"):
 
     @property
     def doi(self) -> str:
-        """The DOI in its citation or its homepage; empty if there is none."""
+        """The DOI from the citation or from the URL of a homepage; empty if neither has a DOI."""
         texts = (self.citation, *self.urls)
         found = next((hit for text in texts if (hit := _DOI.search(text))), None)
         return found[1].rstrip(".)") if found else ""
@@ -193,7 +193,7 @@ def read_info(storage: Readable, folder: str) -> TfdsInfo | None:
 
 
 def described_by(infos: Iterable[TfdsInfo]) -> Iterator[str]:
-    """A line for each description against which a folder is checked."""
+    """For each description, yield a line that says that shards are checked against it."""
     for info in infos:
         counts = [split.records for split in info.splits]
         known = sum(each for each in counts if each is not None)
