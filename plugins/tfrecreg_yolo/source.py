@@ -125,8 +125,7 @@ class YoloSource(ObjectSource[YoloDataset, YoloContext]):
         return object_schema("tfrecreg_yolo", parts, self.options)
 
     def _task(self, dataset: YoloDataset) -> YoloTask:
-        """The task in the options or, failing that, the task that fits the rows of all label
-        files."""
+        """The task from the options, or else the task that fits the rows of all label files."""
         images = [image for split in dataset.splits for image in split.images]
         labels = [label for image in images if (label := dataset.label(image))]
         labels = [label for label in labels if dataset.files[label].kind == "file"]

@@ -172,8 +172,7 @@ class IndexMatch:
 
     @property
     def fits(self) -> bool:
-        """Whether the index belongs to the shard: the index has every record, or :attr:`sure` is
-        true."""
+        """Whether the index belongs to the shard: no record is unknown, or :attr:`sure` is true."""
         return self.unknown == 0 or self.sure
 
     @property
@@ -199,7 +198,7 @@ class IndexMatch:
         return known
 
     def match_anywhere(self, payload: bytes) -> bool:
-        """Match a record only by its content. Returns whether the index has it unmatched."""
+        """Match a record only by its content. Returns whether the index still had a match."""
         known = self._match_elsewhere(record_digest(canonical(payload)))
         self.known += known
         return known

@@ -112,8 +112,7 @@ class ShardSalvage:
         self._last = fault
 
     def _keep(self, batch: RecordBatch) -> None:
-        """Write the records of a batch to the clean shard, and doubtful records to other files. All
-        checksums match."""
+        """Write a batch to the clean shard, and doubtful records elsewhere. All checksums match."""
         start, stop = batch.offsets[0], _end(batch)
         gzip = self._clean is not None and self._original.compression == "gzip"
         unsound = gzip and self._original.unsound(start, stop)

@@ -171,8 +171,7 @@ def _place(found: Data, named: str | None) -> tuple[Storage, str, str]:
 def _selected(
     findings: Iterable[Finding], features: Sequence[str], target: str
 ) -> set[tuple[str, str]]:
-    """The code and the feature of each finding. If `features` is not empty, other features are left
-    out."""
+    """Code and feature of the findings. If `features` is given, it selects the findings."""
     broken = {
         (each.code, (each.locations[0].feature or "") if each.locations else "")
         for each in findings

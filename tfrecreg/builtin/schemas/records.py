@@ -29,7 +29,7 @@ from tfrecreg.core.values.findings import Finding, Location, Measure
 from tfrecreg.core.values.text import listed
 
 _MAX_UNEXPECTED = 100
-"""Maximum number of undeclared features that get a finding. Data may contain any number of them."""
+"""Maximum number of undeclared features that get a finding. Data may have many such features."""
 
 
 @dataclass(slots=True)

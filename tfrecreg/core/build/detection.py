@@ -164,8 +164,7 @@ class _ListedOnce:
         return getattr(self._raw, name)
 
     def list(self, folder: str, *, recursive: bool) -> Iterator[Entry]:
-        """The names directly in a folder. The list stops where that of a :class:`RawPreview`
-        stops."""
+        """The names directly in a folder, up to the limit of a :class:`RawPreview`."""
         if folder not in self._listed:
             found = self._raw.list(folder, recursive=recursive)
             self._listed[folder] = [*islice(found, MAX_NAMES)]
@@ -221,10 +220,10 @@ def _checked(found: object) -> Recognition | None:
 def _near(
     raw: RawStorage, announced: Sequence[Announced[SourceRecord]], place: str = ""
 ) -> tuple[str, str] | None:
-    """The source that fits best, among all nearby folders, and the path of its folder.
+    """The source that best fits a nearby folder, and the path of this folder.
 
-    None if no source fits. A parent folder must match exactly, or have a matching layout and no
-    other files.
+    Nearby folders are one or two levels away. None if no source fits. A parent folder must match
+    exactly, or have a matching layout and no other files.
     """
     found: list[tuple[int, str, str]] = []
     for each in announced:

@@ -1,4 +1,4 @@
-"""Completes a request: determines the source, the raw data and the settings that it omits."""
+"""Completes a request: determines the source, the raw data and the settings that are not given."""
 
 from __future__ import annotations
 

@@ -126,8 +126,7 @@ DEAL_OPTIONS = frozenset(each.name for each in fields(DealOptions))
 
 
 def shared_options(own: type[Any]) -> frozenset[str]:
-    """The names of the options in :class:`DealOptions`; empty if `own` has an option of the same
-    name."""
+    """The names in :class:`DealOptions`; empty if `own` has an option of the same name."""
     taken = not DEAL_OPTIONS.isdisjoint(each.name for each in fields(own))
     return frozenset() if taken else DEAL_OPTIONS
 

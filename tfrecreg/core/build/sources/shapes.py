@@ -73,8 +73,7 @@ def fit_box(bbox: Sequence[float] | None, width: int, height: int, clip: float) 
 
 
 def unclipped_box(bbox: Sequence[float] | None, width: int, height: int) -> Box | None:
-    """A bad box without clipping; None if it does not have four numbers. Very large numbers become
-    infinity."""
+    """A bad box without clipping; None without four numbers. Very large numbers become infinity."""
     if bbox is None or len(bbox) != 4:
         return None
     left, top, across, down = bbox
@@ -202,8 +201,7 @@ class Boxes:
         }
 
     def things(self) -> list[int]:
-        """For each object, 1 for a thing or 0 for stuff; empty if the labels do not distinguish
-        these."""
+        """For each object, 1 for a thing or 0 for stuff. Empty if the labels do not say which."""
         return self._things
 
     def _box(
