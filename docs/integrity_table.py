@@ -306,7 +306,7 @@ def told(fault: Fault, folder: Path, readers: Sequence[OtherReader]) -> Told:
     alone.mkdir()
     bare = _codes(root, [shutil.copy(path, alone) for path in files])
     shutil.rmtree(root)
-    return Told(fault, words, ours if ours == bare else f"{ours}; without the manifest {bare}")
+    return Told(fault, words, ours if ours == bare else f"{ours} (without the manifest: {bare})")
 
 
 def _reads(
@@ -322,19 +322,19 @@ def _reads(
     if end.crash:
         return f"crashes ({end.crash})"
     wrong = sum(mark not in expected for mark in found)
-    count = f"{len(found)} records" + (f", {wrong} of them wrong" if wrong else "")
+    count = f"{len(found)} records" + (f" ({wrong} wrong)" if wrong else "")
     if end.error:
         return f"`{end.error.partition(':')[0]}` after {count}"
     if found == list(expected):
         return f"reads all {len(found)}"
-    order = " in another order" if sorted(found) == sorted(expected) else ""
+    order = ", reordered" if sorted(found) == sorted(expected) else ""
     return f"**reads {count}{order}**"
 
 
 def _codes(root: Path, targets: list[str]) -> str:
     (report,) = check(targets, registry=root, options=CheckOptions(only=TRIED))
     codes = sorted({finding.code for finding in report.findings})
-    return " ".join(f"`{code}`" for code in codes) or "nothing"
+    return ", ".join(f"`{code}`" for code in codes) or "nothing"
 
 
 def table(tfrecord: str, folder: Path) -> str:

@@ -169,7 +169,7 @@ def _told(reports: Sequence[Report]) -> str:
     words = [f"`{code}`" for code in codes]
     if any(report.status == "error" for report in reports):
         words.append("incomplete")
-    return " ".join(words)
+    return ", ".join(words)
 
 
 def _checks(target: str) -> Callable[[State], str]:
@@ -249,7 +249,7 @@ WAYS: Mapping[str, Callable[[State], str]] = {
 """Who is asked, by the title of the column."""
 
 _NO_REGISTRY = "a copy has no registry"
-_NO_MANIFEST = "without a manifest only the shards themselves are judged, and the report says so"
+_NO_MANIFEST = "without a manifest, `check` judges only the shards, and the report says so"
 _OTHER_FILES = "it reads records, not these files"
 _READS: Mapping[str, Mapping[str, Sequence[str]]] = {
     "`check` of a copy": {

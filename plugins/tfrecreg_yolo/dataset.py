@@ -33,7 +33,7 @@ SUFFIXES = (
 )
 YoloTask = Literal["detect", "segment", "pose", "obb"]
 _MAX_BYTES = 1 << 20
-"""Maximum bytes of a file that describes the dataset. Ten thousand class names need less."""
+"""Maximum size in bytes of a file that describes the dataset: room for ten thousand class names."""
 _YAML_NAMES = ("data.yaml", "data.yml", "dataset.yaml", "dataset.yml")
 _NAMES_FILES = ("classes.txt", "obj.names")
 _SPLIT_KEYS = ("train", "val", "valid", "validation", "test")
@@ -141,7 +141,7 @@ class YoloDataset:
         return next((path for path in label_paths(image) if path in self.files), "")
 
     def _remark_others(self) -> None:
-        """Count images in no split, and all other files that are not read."""
+        """Add remarks that count the images without a split and the other unread files."""
         first = self.splits[0].name
         taken = {image for split in self.splits for image in split.images}
         known = {*self.images, *self.lists, self.file, self.names_file}
@@ -288,7 +288,7 @@ class YoloDataset:
             raise RawDataError(f"the split `{split.key}` has no image")
 
     def _read_list(self, split: YoloSplit, path: str, images: dict[str, None]) -> None:
-        """Add the images that a list names to `images`."""
+        """Read a list of images, and add them to `images`."""
         bases = tuple(dict.fromkeys((path.rpartition("/")[0], *self._bases)))
         known = set(self.images)
         moved: list[str] = []
@@ -311,8 +311,9 @@ class YoloDataset:
 
 
 def label_paths(image: str) -> Sequence[str]:
-    """The places where an image's label file is looked for, in order. In the first place, `labels`
-    replaces the last `images` in the path. The second place is beside the image.
+    """The possible paths of an image's label file, in order. The last path is beside the image. If
+    the image is below a folder `images`, the first path has `labels` in place of the last such
+    folder.
     """
     stem, dot, _ = image.rpartition(".")
     beside = f"{stem if dot else image}.txt"
@@ -339,8 +340,8 @@ def _read_yaml(path: str, text: str) -> dict[str, Any]:
 
 
 def _find(text: str, bases: Sequence[str], known: Collection[str]) -> tuple[str | None, bool]:
-    """The path in `known` that `text` means, or None. The second value is true if only the end of
-    `text` matches, as for paths of another machine.
+    """The path in `known` that matches `text`, or None. The second value is true if only the end of
+    `text` matches, for example because `text` comes from another machine.
     """
     parts = text.replace("\\", "/").split("/")
     if not (parts[0] == "" or parts[0].endswith(":")):

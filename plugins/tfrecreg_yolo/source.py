@@ -33,7 +33,7 @@ from tfrecreg.api import (
 from tfrecreg_yolo.dataset import YoloDataset, YoloOptions, YoloTask, label_paths
 
 _OVERHEAD = 600
-"""Bytes of an example besides the image: keys, lengths, names, the checksum."""
+"""Bytes of an example apart from the image: keys, lengths, names and the checksum."""
 
 
 class YoloContext(NamedTuple):
@@ -125,7 +125,7 @@ class YoloSource(ObjectSource[YoloDataset, YoloContext]):
         return object_schema("tfrecreg_yolo", parts, self.options)
 
     def _task(self, dataset: YoloDataset) -> YoloTask:
-        """The task that the options state or that the rows of all label files show."""
+        """The task from the options, or else the task that fits the rows of all label files."""
         images = [image for split in dataset.splits for image in split.images]
         labels = [label for image in images if (label := dataset.label(image))]
         labels = [label for label in labels if dataset.files[label].kind == "file"]
@@ -226,8 +226,9 @@ def rows_of(data: bytes) -> Iterator[tuple[int, bytes]]:
 def plain_rows(
     data: bytes, width: int, height: int
 ) -> list[tuple[float, float, float, float, float]] | None:
-    """For each row of a label file, the class, and left, top, width and height in pixels. None if a
-    row is not five numbers or may occur twice. Then the rows have to be read one by one.
+    """Class and box of each row of a label file. A box is left, top, width and height, all in
+    pixels. None if a row is not five numbers or may occur twice. Then the rows have to be read one
+    by one.
     """
     rows = []
     try:

@@ -1,4 +1,4 @@
-"""A build or a release with its verbs: check, read, compare, export, send."""
+"""Builds and releases, with methods that check, read, compare, export or send them."""
 
 from __future__ import annotations
 
@@ -159,11 +159,11 @@ class Build(Versioned, lookup.Build):
     """
 
     result: BuildResult | None = field(default=None, compare=False)
-    """The result of `Dataset.build`; None if another call returned this handle."""
+    """The result of `Dataset.build`; None if this object comes from another call."""
 
     @classmethod
     def _of(cls, found: lookup.Resolved) -> Build:
-        """Return the same build with verbs."""
+        """Return the same build as an object of this class."""
         assert isinstance(found, lookup.Build)
         return cls(found.dataset, found.manifest, found.folder)
 
@@ -179,15 +179,15 @@ class Release(Versioned, Publishing, lookup.Release):
     """
 
     result: ReleaseResult | None = field(default=None, compare=False)
-    """The result of `Dataset.release`; None if another call returned this handle."""
+    """The result of `Dataset.release`; None if this object comes from another call."""
 
     @classmethod
     def _of(cls, found: lookup.Resolved, result: ReleaseResult | None = None) -> Release:
-        """Return the same release with verbs."""
+        """Return the same release as an object of this class."""
         assert isinstance(found, lookup.Release)
         return cls(found.dataset, found.manifest, found.folder, found.version, found.proven, result)
 
 
 def handle(found: lookup.Resolved) -> Build | Release:
-    """Return the build or release that was found, with verbs."""
+    """Convert the found build or release to a :class:`Build` or a :class:`Release`."""
     return Build._of(found) if isinstance(found, lookup.Build) else Release._of(found)

@@ -1,4 +1,4 @@
-"""The selected shards, and helpful files beside them."""
+"""Finds the selected shards, and their indexes and manifests."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def _missing(manifest: Manifest, storage: Readable) -> list[Shard]:
 
 
 def _with_company(shards: Sequence[Shard]) -> list[Shard]:
-    """Bare files. Each gets its index and manifest entry if they are where a build puts them."""
+    """Bare files, each with its index and manifest entry if these are in their usual places."""
     manifests: dict[str, Manifest | None] = {}
     found = []
     for shard in shards:

@@ -1,14 +1,15 @@
-"""The result of a salvage, per cut and per shard, and the files that it writes.
+"""The result of a salvage for each cut and each shard, and the files that a salvage writes.
 
 The module also finds records in a damaged shard that may not belong to the shard.
 
 A search after damage may find records inside the payload of a lost record. Such records end before
-the checksum of the lost record. So the found records belong to the shard itself if they lead to the
-end of the stream, or to a damaged record whose place is certain.
+the checksum of the lost record. So if records from a search lead to the end of the stream, or to a
+damaged record whose place is certain, they belong to the shard itself.
 
-The module searches payloads for records. In a plain shard, it also searches lost payloads. If it
-finds records, it trusts the header of a damaged record less. The first records of the shard may
-then lie inside a lost record, unless one of them contains records, or a record follows the last.
+The module looks for records inside payloads. In a plain shard, it also looks inside lost payloads.
+If it finds records there, the header of a damaged record proves less than in other shards, and the
+first records of the shard may lie inside a lost record. They do not if one of them contains
+records, or if another record follows them, even a damaged one.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cut:
-    """One stretch of the original that the clean shard lacks or contains in changed form."""
+    """A range of bytes of the original that is missing from the clean shard, or changed there."""
 
     code: str
     """Code of the finding that `check` reports for it."""
@@ -78,13 +79,14 @@ class Cut:
     record: int | None
     """Number of the record in its shard, from 0; None if unknown."""
     lost: int
-    """Number of records lost with the stretch; 1 if unknown."""
+    """Number of records lost in this range; 1 if the number is unknown."""
     exact: bool
     """Whether `lost` is known."""
     detail: str
     """What was expected, and what was found."""
     quarantined: tuple[Piece, ...]
-    """Pieces of the quarantine that hold the cut bytes, in order."""
+    """Pieces of the quarantine, in ascending order. Together they hold the bytes that were cut
+    out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,19 +114,21 @@ class ShardResult(ShortRepr):
     compression: str = ""
     """``none`` or ``gzip``; empty if the shard was not read."""
     kept: int = 0
-    """Number of records that are in the clean shard byte for byte."""
+    """Number of records copied unchanged into the clean shard."""
     repaired: int = 0
     """Records whose header was damaged and whose data checksum holds. The clean shard has them with
     a correct header."""
     lost: int = 0
-    """Records that are not in the clean shard; each stretch of unknown content counts as one."""
+    """Number of records missing from the clean shard. Lost bytes of unknown content count as one
+    record."""
     exact: bool = True
     """Whether `lost` is exact; if not, more records may be lost."""
     unproven: int = 0
     """Number of kept records that come from damaged gzip and that no index verifies."""
     doubtful: int = 0
-    """Records with valid checksums that are not in the clean shard but in a file of their own: they
-    may come from the payload of a lost record, or damaged gzip may have repeated them."""
+    """Number of records with valid checksums that are in a separate file, not in the clean shard.
+    Such records may come from the payload of a lost record, or damaged gzip may have repeated
+    them."""
     lost_keys: tuple[str, ...] | None = None
     """Keys of the lost records, in order; None without an index."""
     original: StoredFile | None = None
@@ -153,22 +157,22 @@ class SalvageResult(ShortRepr):
 
     @property
     def kept(self) -> int:
-        """Records kept in all shards."""
+        """Total number of kept records."""
         return sum(shard.kept for shard in self.shards)
 
     @property
     def repaired(self) -> int:
-        """Records repaired in all shards."""
+        """Total number of repaired records."""
         return sum(shard.repaired for shard in self.shards)
 
     @property
     def lost(self) -> int:
-        """Records lost in all shards, or a lower bound if :attr:`exact` is false."""
+        """Total number of lost records, or a lower bound if :attr:`exact` is false."""
         return sum(shard.lost for shard in self.shards)
 
     @property
     def exact(self) -> bool:
-        """Whether `lost` is exact, not a lower bound."""
+        """False if `lost` is only a lower bound."""
         return all(shard.exact for shard in self.shards)
 
     @property
@@ -210,7 +214,7 @@ MOST_CUTS = 10_000
 
 
 class Cuts:
-    """The cuts of one shard so far."""
+    """Collects the cuts of one shard during a salvage."""
 
     def __init__(self) -> None:
         self.listed: list[Cut] = []
@@ -220,7 +224,7 @@ class Cuts:
         self.lost = 0
         """Number of records lost in these cuts."""
         self.exact = True
-        """Whether `lost` is exact, not a lower bound."""
+        """False if `lost` is only a lower bound."""
 
     def add(
         self,
@@ -275,7 +279,7 @@ class ShardDamage(NamedTuple):
 
     damaged: bool
     doubts: list[tuple[int, int]]
-    """The doubtful stretches of its stream."""
+    """Ranges of the stream, as start and end. Records in them may not belong to the shard."""
     refusal: str
     """Why the file is not a TFRecord; empty if it is a TFRecord."""
 

@@ -1,8 +1,8 @@
 """Reads the damaged file a second time where the scanner skipped bytes.
 
 The scanner yields records whose checksums match. This module reads the bytes that the scanner
-skipped, and payloads that are too large for memory. It reads them through a second stream, which
-follows the scanner's stream and stops and resumes at the same gzip damage.
+skipped, and payloads that are too large for memory. It reads them through a second stream, in step
+with the scanner's stream. At gzip damage, both streams stop and resume at the same places.
 
 It also copies a remote shard to this machine: salvage reads a shard several times and needs the
 same bytes every time.
@@ -51,8 +51,9 @@ class Original:
 
     @property
     def passed(self) -> int:
-        """The quarantine has damaged members as stored in the file, up to this byte of the stream.
-        The byte may lie beyond the requested cut, because damaged members are cut out whole.
+        """The offset in the stream up to which damaged gzip members are in quarantine, still
+        compressed. This offset may lie beyond the requested cut, because damaged members are cut
+        out whole.
         """
         return self._stream.base if isinstance(self._stream, GzipStream) else 0
 
@@ -69,13 +70,13 @@ class Original:
                 return
 
     def file(self, start: int, stop: int) -> Iterator[bytes]:
-        """These bytes of the file as stored."""
+        """The bytes of the file from `start` to `stop`, without decompression."""
         while start < stop and (piece := self._reader.read_at(start, min(_PIECE, stop - start))):
             yield piece
             start += len(piece)
 
     def holds(self, start: int, length: int) -> bool:
-        """Whether the data checksum holds for a record of this length that begins at `start`."""
+        """Whether a record of this length at `start` has a valid data checksum."""
         return start >= self.passed and data_holds(self._stream.fork(), start, length)
 
     def payload(self, start: int, length: int) -> bytes:
@@ -125,7 +126,7 @@ class Original:
         return self._unsound is not None
 
     def damage(self, start: int, stop: int) -> Damage | None:
-        """The damage of the first gzip member that reaches into these bytes of the stream."""
+        """The first gzip damage that affects these bytes of the stream, if any."""
         # Pass sound bytes on the way, so that the next search begins here.
         for _ in self.stream(start, start + 1):
             pass
@@ -171,13 +172,13 @@ class IndexMatch:
 
     @property
     def fits(self) -> bool:
-        """Whether the index belongs to the shard: it has every record, or :attr:`sure` is true."""
+        """Whether the index belongs to the shard: no record is unknown, or :attr:`sure` is true."""
         return self.unknown == 0 or self.sure
 
     @property
     def sure(self) -> bool:
-        """Whether the shard has at least half of the index's records, or the index has most of the
-        shard's records.
+        """True if at least half of the index's records are in the shard, or if most of the shard's
+        records are in the index.
         """
         return self.known > 0 and (len(self._index) <= 2 * self.known or self.known > self.unknown)
 
@@ -197,7 +198,7 @@ class IndexMatch:
         return known
 
     def match_anywhere(self, payload: bytes) -> bool:
-        """Match a record only by its content. Returns whether an unmatched index record has it."""
+        """Match a record only by its content. Returns whether the index still had a match."""
         known = self._match_elsewhere(record_digest(canonical(payload)))
         self.known += known
         return known

@@ -33,9 +33,9 @@ def salvage(
 ) -> SalvageResult:
     """Write the undamaged records of damaged shards into a new folder. The originals are only read.
 
-    For each shard, the folder gets a clean shard of the same name and the bytes that were cut out
-    (``NAME.quarantine``). Its ``salvage.json`` marks it: `check` finds SHD009 for each changed
-    shard. The folder appears when everything in it is written and synced.
+    For each shard, the folder gets two files: a clean shard of the same name, and the bytes that
+    were cut out (``NAME.quarantine``). ``salvage.json`` marks the folder: `check` finds SHD009 for
+    each changed shard. The folder appears when everything in it is written and synced.
     """
     registry, engine, progress = Travelling(**context)
     engine = engine or LocalEngine(1)

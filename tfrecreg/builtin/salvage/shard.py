@@ -104,11 +104,13 @@ class _Survey(NamedTuple):
     """Facts about a shard, collected before it is salvaged."""
 
     intact: bool = False
-    """Whether the shard is undamaged gzip, which is copied unchanged."""
+    """Whether the shard is undamaged gzip. Such a shard is copied unchanged."""
     trusted: bool = False
-    """Whether the index is trusted, so that only its records belong to the damaged shard."""
+    """Whether the index is trusted. If so, only records in the index belong to the damaged
+    shard."""
     doubts: Sequence[tuple[int, int]] = ()
-    """Stretches of the stream whose records may come from the payload of a lost record."""
+    """Ranges of the stream, as start and end. Records in them may come from inside a lost
+    record."""
     refusal: str = ""
     """Why the file is not a TFRecord; empty if it is a TFRecord."""
 

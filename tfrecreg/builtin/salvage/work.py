@@ -27,7 +27,8 @@ from tfrecreg.core.records.reader import HOLD_LIMIT, Event
 from tfrecreg.core.values.errors import StorageError
 
 _NO_DAMAGE = frozenset({"CRC006", "CRC009"})
-"""Codes of valid files that other readers misread. The clean shard is recompressed."""
+"""Codes for files that are valid, but that other readers misread. The clean shard is
+recompressed."""
 _HEADER_CODES = frozenset({"CRC001", "CRC005"})
 """Damage that may concern only a header."""
 
@@ -39,7 +40,8 @@ _UNKNOWN = "its checksums match, but the index has no such record"
 
 
 class _Stretch(NamedTuple):
-    """Bytes of the stream that are not in a valid record, and the fault that explains them."""
+    """Bytes of the stream that belong to no valid record, and the fault that the scanner
+    reported."""
 
     fault: Fault
     start: int
@@ -110,7 +112,7 @@ class ShardSalvage:
         self._last = fault
 
     def _keep(self, batch: RecordBatch) -> None:
-        """Keep the records of a batch, but set doubtful records apart. All checksums match."""
+        """Write a batch to the clean shard, and doubtful records elsewhere. All checksums match."""
         start, stop = batch.offsets[0], _end(batch)
         gzip = self._clean is not None and self._original.compression == "gzip"
         unsound = gzip and self._original.unsound(start, stop)
@@ -150,7 +152,7 @@ class ShardSalvage:
                 self.cuts.add(code, "unknown record", where, number, 0, True, _UNKNOWN, pieces)
 
     def _match_batch(self, batch: RecordBatch, unsound: bool) -> frozenset[int]:
-        """Match the batch with the index. Returns the positions of records that may not belong."""
+        """Match the batch with the index. Returns the positions of doubtful records."""
         if self._matches is not None:
             known = self._matches.match(batch.first, batch.payloads())
             if self._trusted:
@@ -175,7 +177,7 @@ class ShardSalvage:
         return frozenset(found)
 
     def _parts(self, batch: RecordBatch) -> Iterator[RecordBatch]:
-        """A batch, divided at the ends of doubtful stretches."""
+        """Split a batch where a doubtful range of the stream begins or ends."""
         stop = _end(batch)
         near = itertools.takewhile(lambda doubt: doubt[0] < stop, self._doubts)
         marks = {mark for doubt in near for mark in doubt}
@@ -198,7 +200,7 @@ class ShardSalvage:
         return bool(self._doubts) and self._doubts[0][0] <= start
 
     def _set_apart(self, start: int, stop: int, records: int, data: Iterable[bytes]) -> None:
-        """Put records that may not belong to the shard into the quarantine and their own file."""
+        """Write doubtful records both to the quarantine and to the file of doubtful records."""
         pieces = self._quarantine.add(self._copied(data), "stream", start)
         self.doubtful += records
         code = "CRC007" if self._last is None else self._last.code
@@ -225,10 +227,12 @@ class ShardSalvage:
             self.unproven += of - known
 
     def _cut_before(self, to: int) -> None:
-        """Cut out the bytes before `to`, where a sound record starts or the stream ends.
+        """Cut out the bytes before the offset `to`. A sound record starts there, or the stream
+        ends.
 
-        The first fault is the reason; a later fault concerns only the bytes after it. If no fault
-        was reported, the last gzip damage is the reason, because the scanner reports it only once.
+        The first fault is the reason; a later fault concerns only the bytes after it. The scanner
+        reports gzip damage only once. So if these bytes have no fault of their own, the last gzip
+        damage is the reason.
         """
         start, self._at = self._at, to
         self._catch_up(start)
@@ -289,8 +293,8 @@ class ShardSalvage:
         self.cuts.add(fault.code, "header", where, fault.record, 0, True, fault.detail, pieces)
 
     def _cut_run(self, run: Sequence[_Stretch]) -> None:
-        """Cut out consecutive stretches, but not the valid records in them: keep the records that
-        a trusted index has, and set the others apart.
+        """Cut out consecutive ranges, but keep the valid records that a trusted index has. Without
+        a trusted index, also copy valid records to the file of doubtful records.
         """
         left = deque(run)
         for at, frame in self._sound_in(run):
@@ -394,5 +398,5 @@ class ShardSalvage:
 
 
 def _end(batch: RecordBatch) -> int:
-    """Offset in the stream of the byte after the batch's last record."""
+    """The offset in the stream at which the batch's last record ends."""
     return batch.offsets[-1] + OVERHEAD + batch.lengths[-1]

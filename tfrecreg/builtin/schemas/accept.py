@@ -1,4 +1,4 @@
-"""Proposes schema changes that accept data which break the schema, and writes them on request."""
+"""Proposes how a schema must change to accept given data, and writes the change on request."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from tfrecreg.core.workers.local import LocalEngine
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Proposal(ShortRepr):
-    """A schema change that accepts data which break the schema."""
+    """A proposed schema change, after which the schema accepts data that break it now."""
 
     target: str
     schema: str
@@ -171,7 +171,7 @@ def _place(found: Data, named: str | None) -> tuple[Storage, str, str]:
 def _selected(
     findings: Iterable[Finding], features: Sequence[str], target: str
 ) -> set[tuple[str, str]]:
-    """Code and feature of each finding, or only of findings about the given features."""
+    """Code and feature of the findings. If `features` is given, it selects the findings."""
     broken = {
         (each.code, (each.locations[0].feature or "") if each.locations else "")
         for each in findings

@@ -89,8 +89,8 @@ def show_command(session: Session, schema: str, form: str) -> None:
 def diff_command(session: Session, expected: str, found: str, exit_code: bool) -> int:
     """Compare two schemas, feature by feature.
 
-    A and B are a dataset (mnist), a release (mnist@1.0.0), or a file. "expected" shows the values
-    of A, and "found" shows the values of B. Comments, order and layout are ignored.
+    Each of A and B is a dataset (mnist), a release (mnist@1.0.0), or a file. "expected" shows the
+    values of A, and "found" shows the values of B. Comments, order and layout are ignored.
     """
     from tfrecreg.builtin.schemas.compare import diff_schemas
 

@@ -62,7 +62,7 @@ class CompatibilityReport(ShortRepr):
     """The other schemas, oldest first; empty if there is no release yet."""
     status: Literal["pass", "fail"]
     findings: tuple[Finding, ...]
-    """The findings, sorted by severity (worst first), then by other schema and feature."""
+    """The findings, worst severity first. Equal severities are in the order of `against`."""
 
     @property
     def exit_code(self) -> int:

@@ -40,9 +40,9 @@ _MAX_STRINGS = 100
 """Maximum number of kept strings outside a domain. Nobody would review a longer list."""
 _LIMIT = WordLimit(_MAX_STRINGS, 256)
 _BY_HAND = "no change is proposed: correct the data, or edit the schema"
-"""Why no schema change is proposed, if no other reason applies."""
+"""The default reason for proposing no schema change."""
 _MAX_UNDECLARED = 100
-"""Maximum number of kept undeclared features. There may be many: data give their names."""
+"""Maximum number of kept undeclared features. Data may contain any number of such features."""
 
 
 @dataclass(slots=True)
@@ -139,7 +139,7 @@ def edit_schema(
 
 
 class _Editor:
-    """Changes the message of a schema, one finding after the other."""
+    """Edits a schema as a protobuf message, and resolves one finding at a time."""
 
     def __init__(
         self,

@@ -29,7 +29,7 @@ from tfrecreg.core.values.findings import Finding, Location, Measure
 from tfrecreg.core.values.text import listed
 
 _MAX_UNEXPECTED = 100
-"""Maximum number of unexpected features with findings. There may be many: data give their names."""
+"""Maximum number of undeclared features that get a finding. Data may have many such features."""
 
 
 @dataclass(slots=True)
@@ -48,7 +48,7 @@ class SchemaPart:
     kinds: dict[str, set[str]] = field(default_factory=dict)
     """The wrong types found, by feature."""
     distinct: dict[str, DistinctValues] = field(default_factory=dict)
-    """Distinct values of each feature for which a rule limits their number."""
+    """The distinct values of each feature, if a rule limits how many the feature may have."""
     unexpected: dict[str, dict[int, tuple[int, int, int]]] = field(default_factory=dict)
     """For each undeclared feature and kind: number of Examples, fewest values, most values."""
 

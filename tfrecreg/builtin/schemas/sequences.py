@@ -1,8 +1,9 @@
 """Checks SequenceExamples against a schema that describes them.
 
 The context is checked like an Example. For each list, the validator checks the presence, the number
-of steps, the type and the number of values of each step, and the domain. It does not check limits
-on a list's distinct values and on the share of values in the domain, and a measure says so.
+of steps, the type and the number of values of each step, and the domain. Two limits are not
+checked: the number of distinct values in a list, and the share of values in the domain. A measure
+in the report says so.
 """
 
 from __future__ import annotations

@@ -213,13 +213,13 @@ def _splits(made: Sequence[MadeShard], build: Storage) -> tuple[list[SplitEntry]
 
 
 _SHARDS_PER_JOB = 2
-"""With this many shards per worker, all workers stay busy to the end. If a build has fewer shards,
-it makes them in segments, although that writes every byte twice.
+"""With this many shards per worker, all workers stay busy to the end. A build with fewer shards
+makes each shard in segments, although every byte is then written twice.
 """
 
 
 def make_all(start: BuildStart, stage: Stage, engine: Engine) -> tuple[list[MadeShard], int]:
-    """Make every shard of the plan, in order. Also returns how many were finished already."""
+    """Make every shard of the plan, in order. Also returns how many shards were finished before."""
     plan, progress = start.plan, start.prepared.progress
     stage.clear()
     finished = {each.path: stage.finished(each) for each in plan.shards}
@@ -272,7 +272,7 @@ class _Tasks:
 def _fresh(
     tasks: _Tasks, todo: Sequence[PlannedShard], engine: Engine
 ) -> Generator[MadeShard, None, None]:
-    """Make shards. If there are few, shards without a base are made in segments."""
+    """Make the shards in `todo`. If `todo` is short, shards without a base are made in segments."""
     progress = tasks.prepared.progress
     whole = engine.jobs == 1 or len(todo) >= _SHARDS_PER_JOB * engine.jobs
     cut = [not whole and shard.base is None for shard in todo]

@@ -1,9 +1,9 @@
 """Grow a dataset from a release. Shards in which nothing changed are kept.
 
-- A shard of the base keeps its items, in the same order. Items that are missing from the raw data
-  are removed.
-- Items missing from the base go into new shards, in the order that a plan gives to all items.
-- Small shards at the end of a split are merged with the added items, if those shards have at most a
+- A shard of the base keeps its items, in the same order. An item is removed if it is missing from
+  the raw data.
+- Items that the base does not have go into new shards. The plan decides their order.
+- Small shards at the end of a split are merged with the added items, if these shards have at most a
   tenth of the added bytes. So an incremental build writes little more than the additions, and small
   last shards do not accumulate.
 
@@ -79,14 +79,14 @@ class BaseShard:
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """The release that a build grows from."""
+    """The release on which a build is based."""
 
     name: str
     """Reference as a user writes it: ``mnist@1.0.0``."""
     manifest: Manifest
     shards: tuple[BaseShard, ...]
     skipped: frozenset[tuple[str, str]] = frozenset()
-    """Split and key of items without a record, if the ledger is on this machine."""
+    """The split and the key of each item without a record, if the ledger is on this machine."""
 
     def of_split(self, split: str) -> list[BaseShard]:
         """The shards of a split, in their order."""
@@ -95,13 +95,13 @@ class Base:
 
 @dataclass(frozen=True, slots=True)
 class ShardItems:
-    """Items of one planned shard, and the base's shard that had them."""
+    """The items of one planned shard, and the shard of the base that contains these items."""
 
     items: Sequence[Item]
     base: BaseShard | None = None
     """None for a new shard, and for a shard that lost items."""
     lost_items: bool = False
-    """Whether this is a shard of the base that lost items."""
+    """Whether this shard comes from the base, but some of the items are gone."""
 
 
 def find_base(registry: Registry, dataset: str, wanted: str | None) -> Base | None:
@@ -157,7 +157,7 @@ def _skipped(registry: Registry, folder: str | None) -> frozenset[tuple[str, str
 
 
 def deal_from(base: Base, store: ItemStore) -> tuple[list[ShardItems], npt.NDArray[np.int64]]:
-    """Deal the items of a split to the shards of the base that have them.
+    """Assign each item of a split to the shard of the base that contains the item.
 
     Returns these shards, and the positions of the items that go into new shards. An item that the
     base skipped joins the last shard. If it is skipped again, that shard stays unchanged.
@@ -187,7 +187,7 @@ def deal_from(base: Base, store: ItemStore) -> tuple[list[ShardItems], npt.NDArr
 
 
 def _taken(positions: npt.NDArray[np.int64], left: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
-    """The `positions` that are still free. Marks them as taken in `left`."""
+    """The `positions` that are still free. Sets their values in `left` to false."""
     positions = positions[positions >= 0]
     positions = positions[left[positions]]
     left[positions] = False

@@ -33,7 +33,8 @@ from tfrecreg.core.workers.local import LocalEngine
 ListedItem = TypeVar("ListedItem", bound=Item | Skipped | Remark)
 
 _ITEM_SECONDS, _BYTE_SECONDS = 60e-6, 3e-9
-"""Approximate seconds per item (a digit encoded as PNG) and per byte (a JPEG stored as it is)."""
+"""Approximate times in seconds. The time per item is for a digit that is encoded as PNG. The time
+per byte is for a JPEG that is stored unchanged."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -53,7 +53,7 @@ class BuildResult(ShortRepr):
     unchanged: bool
     """Whether the previous build had the same bytes."""
     settings: ChangedSettings
-    """How its settings differ from the dataset's file and from earlier builds."""
+    """Differences between the settings of this build, the dataset's file and earlier builds."""
     details: Mapping[tuple[str, str], str] = field(repr=False)
     """For each split and code, the detail of the first entry in the ledger."""
 
@@ -228,7 +228,7 @@ def user() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What is recorded about how a version was made."""
+    """The provenance of a version, according to the manifest."""
 
     reference: str
     manifest: Manifest

@@ -37,7 +37,7 @@ _SPLITS = ("train", "val", "valid", "validation", "test")
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A source that can read a folder, and why."""
+    """A source that can read a folder, and what it recognized there."""
 
     source: str
     """The source's name. It includes the distribution if another source has the same name."""
@@ -56,7 +56,7 @@ class Detection:
     """The raw data as the user named them."""
     chosen: Candidate
     others: tuple[Candidate, ...]
-    """Sources that match less well, but can also read some of the raw data."""
+    """Other sources that can read some of the raw data. They match less well than `chosen`."""
     above: str
     """A parent folder that the source can read as well; empty if there is none."""
     failed: tuple[str, ...]
@@ -164,7 +164,7 @@ class _ListedOnce:
         return getattr(self._raw, name)
 
     def list(self, folder: str, *, recursive: bool) -> Iterator[Entry]:
-        """The names directly in a folder, at most as many as a :class:`RawPreview` offers."""
+        """The names directly in a folder, up to the limit of a :class:`RawPreview`."""
         if folder not in self._listed:
             found = self._raw.list(folder, recursive=recursive)
             self._listed[folder] = [*islice(found, MAX_NAMES)]
@@ -220,10 +220,10 @@ def _checked(found: object) -> Recognition | None:
 def _near(
     raw: RawStorage, announced: Sequence[Announced[SourceRecord]], place: str = ""
 ) -> tuple[str, str] | None:
-    """The source that best fits a nearby folder (one or two levels away), and the folder's path.
+    """The source that best fits a nearby folder, and the path of this folder.
 
-    None if no source fits. A parent folder must match exactly, or have a matching layout and no
-    other files.
+    Nearby folders are one or two levels away. None if no source fits. A parent folder must match
+    exactly, or have a matching layout and no other files.
     """
     found: list[tuple[int, str, str]] = []
     for each in announced:

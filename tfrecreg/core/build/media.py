@@ -29,7 +29,7 @@ _WAV_HEADER = 44
 _UNKNOWN = 0xFFFFFFFF
 """The sample size in the header of a WAV that was written to a pipe."""
 _IMAGES = (b"avif", b"avis", b"heic", b"heix", b"mif1", b"msf1")
-"""Brands in the header of an MP4 that show that it is an image."""
+"""Brands in the header of an MP4 container that mark the file as an image."""
 
 
 class MediaError(ValueError):
@@ -192,7 +192,7 @@ def media_codecs(kinds: Iterable[MediaKind]) -> Mapping[str, str]:
     """The version of the library that reads the headers of these kinds, for `Source.codecs`.
 
     Raises:
-        MissingExtraError: `kinds` has sounds or videos, and tinytag is not installed.
+        MissingExtraError: `kinds` includes `audio` or `video`, but tinytag is not installed.
     """
     if {"audio", "video"}.isdisjoint(kinds):
         return {}

@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from tfrecreg.core.build.sources.guarded import GuardedSource
 
 SEGMENT_BYTES = 2 << 20
-"""Small enough for all cores to finish at about the same time, large enough to be worth a task."""
+"""Segments of this size are small enough for all cores to finish at about the same time, and large
+enough to be worth a task."""
 
 _LEAST_ITEM = 256
 """Minimum weight of an item in bytes, because small items also take time."""
@@ -55,7 +56,7 @@ class PlannedShard:
     base: BaseShard | None = None
     """The base's shard with these items. The new shard equals it unless a record changed."""
     lost_items: bool = False
-    """Whether this is a shard of the base that lost items."""
+    """Whether this shard comes from the base, but some of the items are gone."""
 
     def segments(self) -> Iterator[tuple[Item, ...]]:
         """Cut the items into segments of about :data:`SEGMENT_BYTES`, which can be made separately.
@@ -84,7 +85,7 @@ class Plan:
     remarks: tuple[Remark, ...] = ()
     """The source's remarks from listing, in order of split and key."""
     base: Base | None = None
-    """The release that the build grows from."""
+    """The release on which the build is based."""
 
     @property
     def items(self) -> int:

@@ -1,4 +1,4 @@
-"""Decides what a request leaves open: the source, its raw data, the settings of the build."""
+"""Completes a request: determines the source, the raw data and the settings that are not given."""
 
 from __future__ import annotations
 
@@ -51,15 +51,14 @@ class BuildRequest:
     max_skipped: SkipLimit | int | str | None = None
     """Maximum number of skipped items: a number, or a share such as ``"0.5%"``."""
     max_dropped: SkipLimit | int | str | None = None
-    """Maximum number of dropped objects per split, or their share."""
+    """Maximum number of dropped objects per split: a number, or a share such as ``"0.5%"``."""
     default_schema: bool = False
     """Whether to use the source's own schema, although the dataset had another schema, which is
     missing now.
     """
     base: str | None = None
-    """The release to grow from: a version, a reference, or ``none``. None means the latest release.
-    If the request sets the number of shards or another compression, None means that all shards are
-    new.
+    """The base release: a version, a reference, or ``none``. None means the latest release. If the
+    request sets the number of shards or another compression, None means that all shards are new.
     """
     save: bool = False
     """Whether the settings of this request are written into `datasets/<name>.toml`, so that
@@ -121,8 +120,8 @@ def _table(settings: DatasetConfig) -> dict[str, Any]:
 
 
 def _to_save(request: BuildRequest, saved: DatasetConfig, used: DatasetConfig) -> dict[str, Any]:
-    """The settings to save in the dataset's file. If the user wrote that file, they are saved only
-    if the request asks for it.
+    """The settings to save in the dataset's file. If this file already has a source and raw data,
+    settings are saved only if `request.save` is true.
     """
     if saved.source is not None and saved.raw is not None and not request.save:
         return {}
@@ -133,7 +132,7 @@ def _to_save(request: BuildRequest, saved: DatasetConfig, used: DatasetConfig) -
 
 
 class GivenData(Protocol):
-    """Data that a program handed over, as a source in this process."""
+    """A source in this process. It reads data that a program passed to the build."""
 
     @property
     def travels(self) -> bool:
@@ -175,7 +174,7 @@ class Prepared:
 
 
 def code_of_source(distribution: str, source: GuardedSource) -> dict[str, str]:
-    """For each distribution, the digest of its code if that can change without a new version."""
+    """The code digest of each distribution whose code can change without a new version."""
     found = {
         name: code_of(name, *((source.module,) if name != OURS else ()))
         for name in sorted({distribution, OURS})
@@ -289,9 +288,9 @@ class ChangedSettings:
     unsaved: dict[str, tuple[str, str]]
     """Differences from the saved settings. The next build would use the saved settings."""
     since: str | None
-    """The newest release or the previous build, if it was made with other settings."""
+    """The newest release or, without one, the previous build. None if the settings are the same."""
     changed: dict[str, tuple[str, str]]
-    """Differences from the settings of `since`."""
+    """Differences from the settings of the version that `since` names."""
     detected: Detection | None = None
     """How the source was found; None if the user named it."""
 

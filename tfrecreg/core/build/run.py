@@ -48,7 +48,7 @@ def preview(
     engine: Engine | None = None,
     progress: Progress = SILENT,
 ) -> Preview:
-    """Plan without writing anything. If there is a base, records are made and compared with it."""
+    """Plan without writing anything. If there is a base, compare new records with its records."""
     expect_policy(registry, request.name)
     start = begin(prepare(registry, request, progress), LocalEngine(1))
     plan = start.plan

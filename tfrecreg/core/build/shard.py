@@ -31,7 +31,7 @@ from tfrecreg.core.values.errors import StorageError, TfrecregError
 
 @dataclass(frozen=True, slots=True)
 class Maker:
-    """What all tasks of a build share. Picklable."""
+    """The data that every task of a build needs. Picklable."""
 
     folder: Storage
     """Folder in which the shards are made."""
@@ -75,7 +75,7 @@ class BuildTask:
 
 @dataclass(slots=True, kw_only=True)
 class Notes:
-    """What is known about the items of a shard, except their records."""
+    """Facts about the items of a shard. The records are not included."""
 
     features: dict[str, int] = field(default_factory=dict)
     """Size of each feature's values in bytes, by feature name."""
@@ -169,7 +169,7 @@ def join_segments(maker: Maker, shard: PlannedShard, segments: Iterable[MadeSegm
 
 
 def keep_shard(task: BuildTask) -> MadeShard | None:
-    """The base's shard if the items still give the same records, else None. Writes nothing.
+    """The unchanged shard of the base, or None if any record would change. Writes nothing.
 
     Raises the same errors as :func:`make_shard`.
     """

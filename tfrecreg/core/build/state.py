@@ -136,7 +136,8 @@ def remove_leftovers(stage: Storage) -> None:
     """Remove the temporary files of a stage, before and after workers write to it.
 
     If a worker dies, an engine may run its task again. The result is whole then, but the unfinished
-    file of the dead worker remains. A worker that is still writing fails when it renames its file.
+    file of the dead worker remains. If another worker is still writing, the renaming of its file
+    fails.
     """
     for entry in list(stage.list()):
         if is_temporary(entry.path):

@@ -4,8 +4,8 @@ Every source has the options of :class:`DealOptions`, unless one of its own opti
 name. A keyed hash of an item's group decides its split, so adding items does not move other items.
 
 With `stratify`, each split gets its share of every class, to within one record. So the classes are
-read before the plan is made. An item with objects of several classes counts for the class that the
-fewest items have. The `n` records of a class are ranked by a keyed hash. If the shares of the first
+read before the plan is made. An item with objects of several classes counts as an item of its
+rarest class. The `n` records of a class are ranked by a keyed hash. If the shares of the first
 splits add up to `c`, these splits get the records up to the rank `floor(n * c + u)`. So a split
 with the share `s` has `n * s` records, rounded down or up. `u` is a hash of the class, from 0 to 1.
 It rounds some classes up and others down, so a split gets its share even if all classes are small.
@@ -82,13 +82,14 @@ class DealOptions:
     """Options that every source has in addition to its own."""
 
     split: tuple[str, ...] = ()
-    """Deal the items of one split to several in these shares: `train=0.9,validation=0.1`. Default:
-    the splits of the source."""
+    """Distribute the items of one split among several splits, in these shares:
+    `train=0.9,validation=0.1`. Default: the splits of the source."""
     split_of: str = DEFAULT_SPLIT
-    """With `split`: the split whose items are dealt. Other splits of the source do not change."""
+    """With `split`: the split whose items are distributed. Other splits of the source do not
+    change."""
     group: str | None = None
-    """With `split`: a regular expression, searched in the keys of items. Items with the same text
-    in its first group stay in one split: `(patient[0-9]+)_`."""
+    """With `split`: a regular expression that matches a part of an item's key. Items with the same
+    text in its first group stay in one split: `(patient[0-9]+)_`."""
     stratify: bool = False
     """With `split`: each split has its share of the items of every class, to within one item. An
     image with objects counts for its rarest class."""
@@ -125,7 +126,7 @@ DEAL_OPTIONS = frozenset(each.name for each in fields(DealOptions))
 
 
 def shared_options(own: type[Any]) -> frozenset[str]:
-    """The options of :class:`DealOptions`, by name; empty if `own` has one of these names."""
+    """The names in :class:`DealOptions`; empty if `own` has an option of the same name."""
     taken = not DEAL_OPTIONS.isdisjoint(each.name for each in fields(own))
     return frozenset() if taken else DEAL_OPTIONS
 
@@ -140,11 +141,11 @@ class SourceOptions:
 
 
 class Deal:
-    """Deals the items of one split to several. Picklable.
+    """Distributes the items of one split among several splits. Picklable.
 
-    Each split gets a range of hashes as large as its share, so with more groups the sizes come
-    closer to the shares. Adding groups does not move other groups. A small change of a share only
-    moves groups between splits that are neighbours in the order given.
+    The share of a split is its share of all hashes, so the size of the split is approximate. The
+    more groups exist, the better the approximation. Adding groups does not move other groups. A
+    small change of a share only moves groups between splits that are neighbours in the order given.
     """
 
     def __init__(self, options: DealOptions) -> None:
@@ -209,7 +210,7 @@ class Deal:
         return self._names[bisect_right(self._bounds, key_hash(_DOMAIN, group))]
 
     def source_split(self, split: str) -> str:
-        """The split in which the source lists an item that is in `split` now."""
+        """The split of an item in the source, given the item's new split."""
         return self._of if split in self._names else split
 
 
@@ -298,6 +299,6 @@ def _bounds(
 
 
 def key_hash(domain: bytes, text: str) -> int:
-    """A number below 2^64 that depends only on the text, so other keys do not change it."""
+    """A hash below 2^64. It depends only on `domain` and `text`, not on other keys."""
     name = text.encode("utf-8", "surrogateescape")
     return int.from_bytes(hashlib.sha256(domain + name).digest()[:8], "big")

@@ -35,7 +35,7 @@ E = TypeVar("E", bound=Item | Skipped | Remark | RawFile)
 
 _BOXES = ("image/object/bbox/xmin", "image/panoptic/segment/bbox/xmin")
 _LABELS = ("image/class/label", "class/label", "label")
-"""Features that may hold the class of an item if no feature with a label map does."""
+"""Features that may hold the class of an item. Features with a label map take precedence."""
 _NONE: frozenset[str] = frozenset()
 _ENTRIES: tuple[type[Item | Skipped | Remark], ...] = (Item, Skipped, Remark)
 """The types of the entries that a source lists."""
@@ -138,7 +138,7 @@ class GuardedSource:
         return self._listed("raw_files", partial(_entry, (RawFile,), self._codes))
 
     def items(self) -> Iterator[Item | Skipped | Remark]:
-        """Every item, in the split that it is dealt to, and remarks between the items."""
+        """Every item in its final split. Skipped items and remarks may come between."""
         if self._deal is not None and self._deal.options.stratify:
             from tfrecreg.core.build.sources.deal import deal_strata
 

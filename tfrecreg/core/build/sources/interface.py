@@ -164,8 +164,9 @@ class Source(ExtensionPoint, ABC):
         """The class of an item. Every source has the option `stratify`, which needs the class
         before the build.
 
-        None for an item without a class. If a subclass does not define this method, the option
-        makes every example once more, and reads the class from a feature that has a label map.
+        None for an item without a class. If a subclass does not define this method, a build with
+        `stratify` makes every example twice. It reads the class from a feature that has a label
+        map.
         """
         return None
 
@@ -256,11 +257,11 @@ def feature_schema(
 
 
 def image_schema(prefix: str, count: Count = "one", *, named: bool = False) -> str:
-    """The features of an image: ``PREFIX/encoded``, its format, its height and its width.
+    """Schema text for an image: ``PREFIX/encoded``, ``/format``, ``/height`` and ``/width``.
 
     Args:
-        named: whether to add filename, source id and SHA-256. With the prefix ``image``, these are
-            the features that :func:`image_features` writes.
+        named: if true, the text also has the features for filename, source id and SHA-256. With the
+            prefix ``image``, these are the features that :func:`image_features` writes.
     """
     values = "".join(f"    value: {json.dumps(each)}\n" for each in _FORMATS)
     name = json.dumps(f"{prefix}/format")

@@ -94,12 +94,12 @@ def read_text(
     """The text of a small file, without its byte order mark.
 
     Args:
-        entry: the entry from :func:`list_files`, if known. Its kind is ``link`` if the link was not
-            followed.
-        symlinks: which links were followed: all, links that stay in the raw folder, or none.
+        entry: the entry from :func:`list_files`, if known. An unfollowed link has the kind
+            ``link``.
+        symlinks: the links that :func:`list_files` followed.
 
     Raises:
-        RawDataError: it has more than `limit` bytes, is not UTF-8, or is an unfollowed link.
+        RawDataError: the file is an unfollowed link, is larger than `limit` bytes, or is not UTF-8.
     """
     if entry is not None and entry.kind == "link":
         raise RawDataError(f"`{path}` is {link_problem(symlinks)}")
@@ -175,7 +175,7 @@ def paths_remark(split: str, code: str, paths: Sequence[str], why: str) -> Remar
 
 
 def _is_circle(raw: Readable, found: Entry, path: str) -> bool:
-    """Whether a link leads to a folder that contains it."""
+    """Whether a link leads to one of the folders above the link."""
     while path:
         path = path.rpartition("/")[0]
         above = raw.stat(path, follow="all")
@@ -198,9 +198,9 @@ def splits_of_files(paths: Sequence[str], rules: Sequence[str] = ()) -> dict[str
     files are in `train`.
 
     Args:
-        paths: the files.
-        rules: ``SPLIT=PATTERN`` puts paths that match the pattern into the split. `*` also matches
-            slashes. The first matching rule decides.
+        paths: the paths of the files.
+        rules: each ``SPLIT=PATTERN`` puts paths that match the pattern into the split. `*` also
+            matches slashes. The first matching rule decides.
 
     Raises:
         UsageError: a rule is not in that form, or matches no file.
@@ -239,7 +239,7 @@ def _by_rules(paths: Sequence[str], rules: Sequence[str]) -> dict[str, str]:
 
 
 def _word(path: str) -> str:
-    """The split that a path names; empty if it names none."""
+    """The split name found in a path; empty if the path has none."""
     hub = _HUB.fullmatch(path)
     if hub:
         return hub["split"]

@@ -1,4 +1,4 @@
-"""Base classes for sources of images with objects and their options. Also a class for one image."""
+"""Base classes for sources of images with objects, for their options, and for one image."""
 
 from __future__ import annotations
 
@@ -43,11 +43,12 @@ class ObjectOptions:
     """
 
     bad_boxes: Literal["drop", "keep", "skip-image", "fail"] = "drop"
-    """Handling of boxes that are missing, are not finite, have no area or leave the image by more
-    than `clip`: drop the object, keep a box of four numbers unchanged, skip the image, or fail.
+    """Handling of bad boxes: drop the object, keep a box of four numbers unchanged, skip the image,
+    or fail. A box is bad if it is missing, is not finite, has no area, or leaves the image by more
+    than `clip`.
     """
     clip: float = 1.0
-    """Clip a box that leaves its image by at most this many pixels."""
+    """Clip boxes that extend beyond the image by at most this many pixels."""
     dangling: Literal["fail", "drop"] = "fail"
     """Handling of annotations whose image or category is not listed."""
     exif: Literal["keep", "apply"] = "keep"
@@ -95,7 +96,8 @@ def choose_splits(splits: Sequence[S], wanted: Sequence[str]) -> list[S]:
 
 
 def object_schema(package: str, names: Iterable[str], options: ObjectOptions) -> str:
-    """Join the schemas `names`. Schemas `objects…` come from this package, others from `package`.
+    """Join the schemas in `names`. Names that begin with `objects` refer to schemas of this
+    package. Other names refer to schemas of `package`.
 
     If bad boxes are kept unchanged, their numbers may have any value or be NaN, so their features
     have no domain.

@@ -23,7 +23,7 @@ class ParquetReader:
 
     Args:
         reader: reads its bytes.
-        path: the path that errors name.
+        path: the path for error messages.
 
     Raises:
         RawDataError: it is not Parquet.
@@ -106,7 +106,7 @@ class ParquetRows:
             self._ends = list(accumulate(file.rows()))
 
     def row(self, number: int) -> tuple[dict[str, Any], int]:
-        """For each column, the Arrow array with the row. Also the row's position in these arrays.
+        """The Arrow arrays that contain the row, by column, and the row's position in every array.
 
         Raises:
             RawDataError: its row group cannot be decoded.

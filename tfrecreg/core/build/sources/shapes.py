@@ -17,15 +17,17 @@ from tfrecreg.core.values.text import safe
 _INVISIBLE = 1e-7
 """Share of a side. float32 cannot represent a smaller distance from the border."""
 _TINY = 1e-6
-"""Share of a side. Box edges that are farther apart differ in float32 (its steps are 6e-8)."""
+"""Share of a side. If box edges are farther apart than this, they differ in float32, which has
+steps of 6e-8."""
 _LARGEST = 3.4e38
-"""Largest coordinate and area: about the largest float32."""
+"""Maximum value of a coordinate or an area, just below the largest float32."""
 _SIDES = struct.Struct("<4f")
 _NUMBERS = ("bbox/xmin", "bbox/ymin", "bbox/xmax", "bbox/ymax", "area")
 
 
 class Box(NamedTuple):
-    """A box as a record has it: shares of the image's sides, from 0 (top left) to 1."""
+    """A box in the form stored in records: fractions of the image's sides, from 0 (top left) to
+    1."""
 
     xmin: float
     ymin: float
@@ -71,7 +73,7 @@ def fit_box(bbox: Sequence[float] | None, width: int, height: int, clip: float) 
 
 
 def unclipped_box(bbox: Sequence[float] | None, width: int, height: int) -> Box | None:
-    """A bad box, unclipped; None unless it is four numbers. Very large numbers become infinity."""
+    """A bad box without clipping; None without four numbers. Very large numbers become infinity."""
     if bbox is None or len(bbox) != 4:
         return None
     left, top, across, down = bbox
@@ -83,13 +85,13 @@ def unclipped_box(bbox: Sequence[float] | None, width: int, height: int) -> Box 
 
 
 class ObjectLabel(NamedTuple):
-    """A class of objects as a record has it."""
+    """A class of objects, in the form stored in records."""
 
     label: int
     name: bytes
     """UTF-8."""
     thing: int | None = None
-    """1 for things, 0 for stuff; None if some categories do not say."""
+    """1 for things, 0 for stuff; None if this is not known for all categories."""
 
 
 class Boxes:
@@ -121,17 +123,18 @@ class Boxes:
         """Add an object. Returns False if it is left out because of its box or its class.
 
         Args:
-            name: the annotation as remarks name it: ``the annotation 5``.
+            name: how remarks refer to the annotation, for example ``the annotation 5``.
             category: the class, a key of the labels.
             bbox: left, top, width and height in pixels.
-            area: in pixels; None for the area of the box.
+            area: the area in pixels. If it is None, the area of the box is used.
             crowd: 1 for a crowd.
-            around: returns the box around the object's mask, like `bbox`, or nothing. It is used if
-                `bbox` is missing or would be dropped, and adds a remark (SRC115).
+            around: a function that returns the box around the object's mask, in the form of `bbox`,
+                or an empty sequence. This box is used, with a remark (SRC115), if `bbox` is missing
+                or would be dropped.
 
         Raises:
             SkipImage: the box is bad, and the option says to skip the image.
-            RawDataError: the box is bad or the class not listed, and the option says to fail.
+            RawDataError: the box is bad or the class is not listed, and an option says to fail.
         """
         label = self._labels.get(category)
         if label is None:
@@ -155,7 +158,7 @@ class Boxes:
         return True
 
     def add_usable(self, found: Iterable[tuple[Any, float, float, float, float]]) -> bool:
-        """Add these boxes, or none if :meth:`add` would make a remark on any of them.
+        """Add all of these boxes if :meth:`add` would make no remark. Otherwise, add none.
 
         Most images need no remark, and this takes less time than calling :meth:`add` for each box.
 
@@ -184,7 +187,7 @@ class Boxes:
         return True
 
     def features(self, prefix: str = "image/object") -> Example:
-        """The features under `prefix`, all of the same length."""
+        """The features under `prefix`. Each has one value per object."""
         self._view.remarks.write(len(self._rows))
         columns = [*zip(*self._rows, strict=True)] if self._rows else [()] * 8
         *floats, labels, texts, crowds = columns
@@ -198,7 +201,7 @@ class Boxes:
         }
 
     def things(self) -> list[int]:
-        """1 for each object that is a thing, and 0 for stuff, if the labels have such numbers."""
+        """For each object, 1 for a thing or 0 for stuff. Empty if the labels do not say which."""
         return self._things
 
     def _box(
