@@ -52,7 +52,7 @@ class CocoOptions(ObjectOptions):
     annotations: tuple[str, ...] = ()
     """The annotation files, if they are not in usual places. `validation:a.json` sets the split."""
     images: tuple[str, ...] = ()
-    """The folder of the images, if it is not a usual one; per split: `train:a,validation:b`."""
+    """The folder of the images if it is unusual, or one for each split: `train:a,validation:b`."""
     segments: tuple[str, ...] = ()
     """The folder of the panoptic PNGs, unless it is beside the JSON file and has the same name.
     Per split: `train:a,validation:b`."""
@@ -80,7 +80,7 @@ def require_pycocotools() -> Any:
 
 
 NO_SEGMENTATION = msgspec.Raw()
-"""The value of `segmentation` if an annotation has none."""
+"""The value of `segmentation` if an annotation lacks this member."""
 Id = int | float
 
 
@@ -135,11 +135,11 @@ class Annotation(msgspec.Struct, gc=False, kw_only=True, omit_defaults=True):
 
     @property
     def name(self) -> str:
-        """The annotation as messages name it."""
+        """The annotation's name in messages."""
         return "an annotation" if self.id is None else f"the annotation {self.id}"
 
     def tasks(self) -> tuple[str, ...]:
-        """The tasks that its members fit, the main task first; empty if they fit none."""
+        """The tasks that can use the annotation, the main task first. Empty if no task can."""
         if self.segments_info is not None:
             return ("panoptic",)
         if self.keypoints is not None:
@@ -158,8 +158,8 @@ class Document(msgspec.Struct):
     categories: list[Category] | None = None
 
     def tasks(self) -> tuple[str, ...]:
-        """The tasks for which the file can be read. The first annotation that fits a task decides.
-        If no annotation fits a task, the task is `labels`, which is never read.
+        """The tasks for which the file can be read, according to its first usable annotation. If no
+        annotation is usable, the task is `labels`, for which no file is read.
         """
         if not self.annotations:
             return ("images",) if self.annotations is None else ("instances",)
@@ -197,7 +197,7 @@ class AnnotationFile(NamedTuple):
     word: str
     """The part of its name that identifies the split, such as ``train2017``; may be empty."""
     split: str = ""
-    """Its split, if an option names it."""
+    """The file's split, if an option sets the split."""
 
 
 def split_and_path(value: str) -> tuple[str, str]:
@@ -208,9 +208,9 @@ def split_and_path(value: str) -> tuple[str, str]:
 
 
 def task_and_word(path: str) -> tuple[str, str]:
-    """The task that a file's name states, and the word in its name or its folder that identifies
-    the split. Both may be empty. For ``annotations/instances_train2017.json`` they are `instances`
-    and `train2017`.
+    """The task in a file's name, and the word for the split in the name of the file or its folder.
+    Both may be empty. For ``annotations/instances_train2017.json`` they are `instances` and
+    `train2017`.
     """
     folder, _, name = path.rpartition("/")
     stem = name.removesuffix(".json")
@@ -221,9 +221,9 @@ def task_and_word(path: str) -> tuple[str, str]:
 
 
 def _split_names(words: Iterable[str]) -> dict[str, str]:
-    """Map each word to a split: ``train2017`` to `train`, ``val2017`` to `validation`.
+    """Map words to splits: ``train2017`` becomes `train`, ``val2017`` becomes `validation`.
 
-    Years are left out unless two words differ only in the year. `default` or no word means `train`.
+    Years are left out, unless only the year differs. `default` and the empty word become `train`.
     """
     short = {word: re.sub(rf"{_YEAR}\Z", "", word) for word in sorted(set(words))}
     counts = Counter(short.values())
@@ -241,9 +241,9 @@ CategoryLabels = dict[Any, ObjectLabel]
 """Labels by category id, in the order of the ids."""
 Listed = TypeVar("Listed", ImageEntry, Category)
 _MAX_LABEL = 1 << 16
-"""Ids that become labels must be below this: the label map lists every number up to them."""
+"""Ids that become labels must be below this limit: the label map lists all smaller numbers."""
 _PROBED = 20
-"""A folder is searched for this many images of a split before the next folder is tried."""
+"""Number of images of a split to look for in one folder before the next folder is tried."""
 _SPELLINGS = {
     "train": ("train", "training"),
     "validation": ("val", "valid", "validation"),
@@ -302,9 +302,9 @@ class CocoDataset:
         self._options = options
         self.files = {entry.path: entry for entry in list_files(raw)}
         self._documents: dict[str, Document] = {}
-        """Files that were read to find their tasks, kept until their annotations are needed."""
+        """Files already read to find the tasks. Each is kept until its annotations are needed."""
         self._named: set[str] = set()
-        """The images and PNGs that annotations name."""
+        """The images and panoptic PNGs to which the annotations refer."""
         self._unread: dict[str, RawDataError] = {}
         """JSON in the usual place that is not a dataset, such as results."""
         self.remarks: list[Remark] = []
@@ -558,8 +558,8 @@ class CocoDataset:
         return ""
 
     def _path(self, folder: str, name: str, moved: list[str]) -> str:
-        """The path of the file that annotations call `name`. If `name` leads out of the raw folder,
-        the path is the longest trailing part of `name` that exists inside the raw folder.
+        """The path of the file for a `name` in the annotations. If `name` leads out of the raw
+        folder, the path is the longest trailing part of `name` that exists inside the raw folder.
         """
         plain = name.replace("\\", "/")
         path = self._locate(folder, plain) or _below(folder, plain)
@@ -597,7 +597,7 @@ class CocoDataset:
 
 
 def _file_for(files: Sequence[AnnotationFile], task: str, split: str) -> AnnotationFile | None:
-    """The file of a split that is read for a task."""
+    """The file to read for a task, among the files of a split."""
     main = [file for file in files if file.tasks[0] == task]
     serving = main or [file for file in files if task in file.tasks]
     if len(serving) > 1:
@@ -610,7 +610,7 @@ def _file_for(files: Sequence[AnnotationFile], task: str, split: str) -> Annotat
 
 
 def _is_usable(bbox: list[float] | None, image: ImageEntry) -> bool:
-    """Whether a box can surely be written. If not, it may still be clipped and written."""
+    """Whether a box can be written unclipped. Other boxes may still be clipped and written."""
     if bbox is None or len(bbox) != 4 or not image.width or not image.height:
         return False
     left, top, across, down = bbox
@@ -640,10 +640,10 @@ def _usual_folders(split: str, files: Mapping[str, AnnotationFile]) -> list[str]
 
 
 def _below(folder: str, path: str) -> str:
-    """`path` below `folder`, which is empty for the raw folder."""
+    """`path` inside `folder`. An empty `folder` means the raw folder."""
     return f"{folder}/{path}" if folder else path
 
 
 def _leads_out(path: str) -> bool:
-    """Whether a path leads out of the raw folder, as paths of another machine do."""
+    """Whether a path leads out of the raw folder, for example to a folder of another machine."""
     return path.startswith("/") or path[1:2] == ":" or ".." in path.split("/")

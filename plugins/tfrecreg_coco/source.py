@@ -1,10 +1,11 @@
 """The source `coco`: each image, with its annotations in COCO's JSON, becomes one example.
 
 Run lengths (RLE) describe a mask of h × w pixels, column by column from the top left: the number of
-zeros, then the number of ones, and so on. Their text form (the MIT-licensed `maskApi.c` of COCO)
-has a number per run. The first three are lengths; each further number is the difference from the
-run two positions earlier. A number has base-32 digits, the lowest first. A digit is the character
-48 + digit, plus 32 if more digits follow. A number is negative if its last digit has the bit 16.
+zeros, then the number of ones, and so on. COCO's MIT-licensed `maskApi.c` defines their text form,
+which has a number per run. The first three are lengths; each further number is the difference from
+the run two positions earlier. A number has base-32 digits, the lowest first. A digit is the
+character 48 + digit, plus 32 if more digits follow. A number is negative if the bit of value 16 is
+set in its last digit.
 """
 
 from __future__ import annotations
@@ -55,11 +56,11 @@ from tfrecreg_coco.dataset import (
 )
 
 _OVERHEAD = 600
-"""Bytes of an example besides the image: keys, lengths, names, the checksum."""
+"""Bytes of an example without its image, for keys, lengths, names and the checksum."""
 _OBJECT = 60
 """Bytes of an object besides its mask and keypoints."""
 _MASK_SHARE = {"none": 0.0, "polygons": 0.6, "rle": 0.4, "png": 1.0}
-"""Approximate bytes of a mask per byte of its annotation as JSON."""
+"""Approximate size of a mask, relative to the size of its annotation in JSON."""
 _MAX_PIXELS = 1 << 26
 """Maximum number of pixels of an image whose masks are drawn."""
 _MAX_DIGITS = 7
@@ -101,8 +102,8 @@ class WorkerContext(NamedTuple):
 class CocoSource(ObjectSource[CocoDataset, WorkerContext]):
     """Images with annotations in COCO's format.
 
-    An item carries its annotations. So a worker reads only the image, and for panoptic segments
-    their PNG.
+    An item carries its annotations. So a worker reads only the image and, for panoptic segments,
+    the PNG.
     """
 
     Options: ClassVar[type[Any]] = CocoOptions
@@ -247,7 +248,7 @@ def _objects(
     points = Keypoints(context.keypoints, *view.sizes[0])
     has_points = "keypoints" in context.tasks
     index_of: dict[tuple[Any, Any], int] = {}
-    """The index of an object by the id and the category of its annotation."""
+    """Maps the id and the category of an annotation to the index of its object."""
     for task in OBJECT_TASKS:
         # An object takes the keypoints of one annotation; a second with its id is another object.
         without_keypoints = dict(index_of) if task == "keypoints" else {}
@@ -316,7 +317,8 @@ _SEGMENTATION: msgspec.json.Decoder[_Polygons | _Rle] = msgspec.json.Decoder(_Po
 
 class Masks:
     """The masks of the objects of one image. `sizes` are pairs of width and height: first the size
-    in the annotations, then the size of the stored image. Run lengths may have either size.
+    in the annotations, then the size of the stored image. Masks stored as run lengths may have
+    either size.
     """
 
     def __init__(self, form: MaskForm, *sizes: tuple[int, int]) -> None:

@@ -85,7 +85,7 @@ class VocObject(NamedTuple):
     occluded: int
     pose: str
     parts: int
-    """Number of its parts, which are not read."""
+    """Number of the object's parts. The parts are not read."""
 
 
 class _NoDoctype(ElementTree.TreeBuilder):
@@ -115,7 +115,7 @@ class VocAnnotation:
         self.size = _pixels(self._root, "size/width"), _pixels(self._root, "size/height")
         """Width and height in pixels; 0 if it does not state them."""
         self.filename = _text(self._root, "filename").replace("\\", "/").rpartition("/")[2]
-        """The name that it gives its image, without folders."""
+        """The file name of the image according to the XML, without folders."""
         source = self._root.find("source")
         self.origin = "" if source is None else "".join(source.itertext()).strip()
         """Its entry about the source; empty without one."""
@@ -293,14 +293,14 @@ class VocDataset:
         return splits or [VocSplit(_DEFAULT_SPLIT, ["the raw folder"], entries)]
 
     def _image_of(self, xml: str) -> str:
-        """The image with the same name as an XML, beside it or in a folder of images; or empty."""
+        """The image named like an XML, in the XML's folder or in an image folder. May be empty."""
         folder, _, name = xml.rpartition("/")
         stem = name[: -len(".xml")]
         paths = (self._images.get(_joined(each, stem), "") for each in _image_folders(folder))
         return next(filter(None, paths), "")
 
     def _with_image(self, entry: VocEntry) -> VocEntry:
-        """Add the image that an entry's XML names, if no image has the name of the XML itself."""
+        """If an entry has no image yet, add the image whose file name its XML states."""
         if entry.image or not entry.xml:
             return entry
         try:
@@ -335,7 +335,7 @@ class VocDataset:
             VOC_CLASSES if names == {*VOC_CLASSES} else sorted(names - {""}, key=str.encode)
         )
         self.why = ""
-        """Why boxes have this meaning; empty if an option states the meaning."""
+        """The reason for this meaning of boxes. Empty if an option sets the meaning."""
         self.coordinates = options.coordinates
         if options.coordinates != "auto":
             return
@@ -392,7 +392,7 @@ def _joined(folder: str, path: str) -> str:
 
 
 def _image_folders(folder: str) -> Iterator[str]:
-    """The folders that may hold the image of an XML in `folder`, the most likely first."""
+    """The folders that may hold images for the XMLs in `folder`. The likeliest comes first."""
     parts = folder.split("/")
     for place in range(len(parts) - 1, -1, -1):
         if parts[place].lower() in _OF_XML:
@@ -404,7 +404,7 @@ def _image_folders(folder: str) -> Iterator[str]:
 
 
 def _lists_of_splits(names: Sequence[str]) -> list[str]:
-    """The lists that define splits. Lists of one class and the union of two other lists do not."""
+    """The lists that define splits, without lists of one class and without a union of two lists."""
     kept = [name for name in names if name.rpartition("_")[2] not in names or "_" not in name]
     has_union = {"train", "val", "trainval"} <= {*kept}
     return [name for name in kept if not (has_union and name == "trainval")]

@@ -87,8 +87,8 @@ def _row(found: Announced[Any], **more: Any) -> dict[str, Any]:
 def show_command(session: Session, name: str) -> None:
     """Show a plugin and its options.
 
-    NAME is a name from `tfrecreg plugins list`. Set the options of a source in `options` of a
-    dataset or with `--option`. Set the options of a validator in `limits.NAME` of a gate.
+    NAME is a name from `tfrecreg plugins list`. To set the options of a source, use `--option` or
+    the dataset's `options`. Set the options of a validator in `limits.NAME` of a gate.
     """
     from tfrecreg.core.plugins.records import PLUGIN_KINDS
 

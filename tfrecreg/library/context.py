@@ -37,7 +37,7 @@ Words: TypeAlias = "str | Iterable[str]"
 
 
 class Shown(TypedDict, total=False):
-    """Keywords of a verb that takes a while."""
+    """Keywords of a verb that can show its progress."""
 
     progress: Progress | bool
 
@@ -49,13 +49,13 @@ class Working(Shown, total=False):
 
 
 class Reading(Shown, total=False):
-    """Keywords of a verb that is also a function. Only the function takes the registry."""
+    """Keywords of a verb that also exists as a function. `registry` is for the function only."""
 
     registry: RegistryLike | None
 
 
 class Asking(Reading, Working, total=False):
-    """Keywords of a verb that is also a function, and whose work may run elsewhere."""
+    """The keywords of :class:`Reading` and of :class:`Working`."""
 
 
 _KINDS = {f"Unpack[{kind.__name__}]": kind for kind in (Shown, Working, Reading, Asking)}
@@ -90,7 +90,7 @@ def work_of(given: Working) -> Work:
 
 
 def shown_by(given: Shown) -> Progress:
-    """Return the progress that a call asks for. Refuse unknown keywords."""
+    """Return the progress display that a call requests. Refuse unknown keywords."""
     return context_of(Shown, given)["progress"]
 
 
@@ -100,9 +100,9 @@ def context_of(
     """Return the keywords of a call as :func:`work_of` does, with the registry.
 
     Args:
-        kind: the class of the verb's keywords, such as :class:`Reading`.
-        given: the keywords of the call.
-        registry: the registry of the handle, if it has one.
+        kind: the class that declares the verb's keywords, such as :class:`Reading`.
+        given: the keywords that the call passes.
+        registry: the registry of the handle, if the handle has one.
     """
     from tfrecreg.library.display import shown
 
@@ -151,7 +151,7 @@ class OneOrSeveral(Protocol[P, R]):
 
 
 def of_each(verb: Callable[Concatenate[Any, P], R]) -> OneOrSeveral[P, R]:
-    """Return a verb as a function of one target, or of several targets."""
+    """Turn a verb into a function that takes one target or several targets."""
     made: OneOrSeveral[P, R] = _function(verb, "targets", returns="{0} | list[{0}]")
     return made
 
@@ -159,14 +159,14 @@ def of_each(verb: Callable[Concatenate[Any, P], R]) -> OneOrSeveral[P, R]:
 def of_targets(
     verb: Callable[Concatenate[Any, P], R],
 ) -> Callable[Concatenate[TargetsLike, P], R]:
-    """Return a verb as a function of targets, with one result for all targets."""
+    """Turn a verb into a function that returns one result for all its targets."""
     return _function(verb, "targets")
 
 
 def of_target(
     verb: Callable[Concatenate[Any, P], R], first: str = "target", **names: str
 ) -> Callable[Concatenate[TargetLike | Built, P], R]:
-    """Return a verb as a function of one target; `names` renames arguments."""
+    """Turn a verb into a function that takes one target. `names` gives arguments new names."""
     return _function(verb, first, names)
 
 
@@ -239,5 +239,5 @@ def name_or_none(target: PathLike | Resolved | None) -> str | None:
 
 
 def tuple_of(words: Words) -> tuple[str, ...]:
-    """Return one name, or several names, as a tuple."""
+    """Return a tuple of the given name or names."""
     return (words,) if isinstance(words, str) else tuple(words)

@@ -1,4 +1,4 @@
-"""Engines that run tasks with other libraries, which are imported when an engine connects."""
+"""Engines that run tasks with other libraries. An engine imports its library when it connects."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Derives columns from a schema, and converts features to Arrow arrays and back.
 
-A column stores a feature only if this loses nothing: see :meth:`FeatureColumn.holds`. `null` means
-that the feature is absent. An empty list means that it has no values.
+A column stores a feature only if the conversion loses nothing: see :meth:`FeatureColumn.holds`.
+`null` means that the feature is absent. An empty list means that it has no values.
 
 Hugging Face's library Datasets reads the types of columns (image, class, text) from the metadata
 ``huggingface`` of a Parquet file's schema. :func:`hub_metadata` writes it.
@@ -229,7 +229,7 @@ class TextSearch:
     names: frozenset[str]
 
     def __call__(self, task: ShardToExport) -> tuple[set[str], set[str]]:
-        """The names of features that have only texts, and of features that have other values."""
+        """The names of features that hold only texts, and the names of other bytes features."""
         texts: set[str] = set()
         others: set[str] = set()
         for record in verified_records(task):

@@ -34,7 +34,7 @@ _PALETTE = 3
 _MOST_CHUNKS = 1_000
 """Maximum number of chunks of a PNG to read."""
 _BMP_DEPTH = 24
-"""The only depth for which the decoded channels do not depend on TensorFlow's arguments."""
+"""At any other depth, the decoded channels depend on TensorFlow's arguments."""
 
 
 def look_at_image(data: bytes) -> ImageHeader | None:
@@ -64,7 +64,7 @@ class ImagesSeen:
     formats: set[str] = field(default_factory=set)
     channels: set[int] = field(default_factory=set)
     depths: set[bool] = field(default_factory=set)
-    """Whether images have 16 bits per channel: true, false or both."""
+    """True stands for images with 16 bits per channel, and false for images of another depth."""
     heights: set[int] = field(default_factory=set)
     """At most two heights, because more would not change the result."""
     widths: set[int] = field(default_factory=set)
@@ -266,7 +266,7 @@ def _image(rule: SchemaFeature, seen: ImagesSeen, notes: list[str]) -> Json:
 
 
 def _shaped(rule: SchemaFeature, leaf: Json, notes: list[str]) -> Json:
-    """The connector of all values of a feature, made from the connector of a single value."""
+    """The connector for all values of a feature. `leaf` is the connector for a single value."""
     shape = rule.tensor_shape
     if shape is None or (len(shape) < 2 and (not rule.is_required or None in shape)):
         return _sequence(leaf)
@@ -314,8 +314,8 @@ def _add_labels(made: Connectors, labels: Mapping[str, Sequence[str]]) -> None:
 
 
 def usable_names(names: Sequence[str]) -> tuple[tuple[str, ...], int]:
-    """Class names that TFDS can read back, and how many of them had to be replaced. TFDS reads one
-    name per line, stripped, and names must be different and not empty.
+    """Class names that TFDS can read back, and the number of replaced names. TFDS reads one name
+    per line, stripped, and names must be different and not empty.
     """
     taken: set[str] = set()
     kept: list[bool] = []

@@ -1,4 +1,4 @@
-"""Exports all files of a build or release unchanged, or only the shards, each with an index.
+"""Exports a build or release, either as unchanged files or as shards with one index each.
 
 NVIDIA DALI (`readers.tfrecord`) and the package `tfrecord` on PyPI read these indexes. Neither can
 seek in gzip, so the shards in the folder are plain.

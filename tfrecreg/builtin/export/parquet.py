@@ -87,7 +87,7 @@ class ParquetExporter(RecordExporter):
         return ParquetFormat(columns, text, hub)
 
     def finish(self, folder: Folder, shards: Sequence[ExportedShard]) -> Iterator[str]:
-        """Notes on records that have a value in ``__rest__`` and on replaced class names."""
+        """Notes about replaced class names, and about records with a value in ``__rest__``."""
         yield from super().finish(folder, shards)
         if beside := sum(each.seen for each in shards):
             records = "1 record has" if beside == 1 else f"{beside:,} records have"

@@ -158,7 +158,7 @@ class ExportResult(ShortRepr):
     shards: dict[ShardMethod, int]
     """Number of shards that were exported in each way, such as by a hard link."""
     content: str | None
-    """Content digest of the written records, verified; None for formats that keep the shards."""
+    """Verified content digest of the written records. None if the shards are exported unchanged."""
     where: str | None = None
     """The condition that selected the exported records; None if all were exported."""
     notes: tuple[str, ...]

@@ -56,7 +56,7 @@ SIDES = ("ymin", "xmin", "ymax", "xmax")
 
 
 def box_prefixes(schema: Schema) -> tuple[str, ...]:
-    """The prefixes of features that are sides of boxes, such as ``image/object/bbox``."""
+    """The common prefix of each set of box sides, such as ``image/object/bbox``."""
     floats = {each.name for each in schema.features if each.kind == "FLOAT"}
     found = (name.removesuffix("/ymin") for name in sorted(floats) if name.endswith("/ymin"))
     return tuple(each for each in found if {f"{each}/{side}" for side in SIDES} <= floats)
@@ -68,7 +68,7 @@ class TfdsRecords(RecordFormat):
 
     file_format: FileFormat
     boxes: tuple[str, ...]
-    """Prefixes of the boxes whose sides are joined."""
+    """Prefixes of the box sides that are joined into one feature."""
     images: tuple[str, ...]
     """Features with images whose headers are read."""
 
@@ -133,7 +133,7 @@ class TfdsRecords(RecordFormat):
 
 
 def _join(prefix: str, features: dict[str, Feature], where: str) -> None:
-    """Join the sides of a record's boxes in one feature. Does nothing if it has no sides."""
+    """Join the sides of a record's boxes into one feature. Does nothing if there are no sides."""
     names = [f"{prefix}/{side}" for side in SIDES]
     sides = [features[name] for name in names if name in features]
     if not sides:
@@ -203,7 +203,7 @@ class TfdsExporter(RecordExporter):
         return TfdsRecords(self.options.file_format, boxes, schema.images())
 
     def begin(self) -> Callable[[ShardToExport], ExportedShard]:
-        """Write plain shards or rewritten records, and read the headers of their images."""
+        """Write plain shards or rewritten records, and read the headers of all images in them."""
         return super().begin() if self._is_anew else PlainShards(self.dataset.schema.images())
 
     def verify(self, shards: Sequence[ExportedShard]) -> str | None:
@@ -215,7 +215,7 @@ class TfdsExporter(RecordExporter):
         return bool(self.options.file_format != "tfrecord" or self.options.boxes)
 
     def finish(self, folder: Folder, shards: Sequence[ExportedShard]) -> Iterator[str]:
-        """Write the files that TFDS reads beside the shards."""
+        """Write the metadata files for TFDS into the folder of the shards."""
         dataset, manifest = self.dataset, self.dataset.manifest
         seen = {name: ImagesSeen() for name in dataset.schema.images()}
         for each in shards:

@@ -2,8 +2,8 @@
 
 https://github.com/webdataset/webdataset
 
-Images and labels become separate files, unless that would lose something. Loaders decode them
-according to their suffixes. All other features become JSON.
+Images and labels become separate files, unless separate files would lose information. Loaders
+decode them according to their suffixes. All other features become JSON.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class SampleLayout:
     """The features that become separate files. Picklable."""
 
     images: tuple[tuple[str, str], ...]
-    """Each image feature with the start of its suffix. A single feature has an empty start."""
+    """Each image feature, with the prefix of its suffixes. A single feature has an empty prefix."""
     label: str | None
     """The feature with the label."""
 
@@ -140,7 +140,7 @@ _LABEL = "image/class/label"
 _SINGLE = ((), (1,))
 """Shapes that mean a single value."""
 _MAX_KEY = 100
-"""Maximum number of characters of a key that becomes the name of a sample."""
+"""Keys with more characters cannot become the names of samples."""
 _MODE = 0o644
 _IMAGE_NAME = re.compile(r"(.+)\.(?:bmp|gif|jpe?g|png|webp)", re.IGNORECASE | re.DOTALL)
 _PLAIN = re.compile(r"(?!__)(?:[\w+=@,-][\w+=@,.-]*/)*[\w+=@,-]+", re.ASCII)
@@ -155,12 +155,12 @@ class WebDatasetExporter(RecordExporter):
     reader = "WebDataset"
 
     def file_name(self, split: str, number: int, of: int) -> str:
-        """The name, with a number for brace expressions: ``mnist-train-000000.tar``."""
+        """The name of a tar file, numbered for brace expressions: ``mnist-train-000000.tar``."""
         head = super().file_name(split, number, of).rpartition(".tfrecord-")[0]
         return f"{head}-{number:06d}.tar"
 
     def format(self) -> WebDatasetFormat:
-        """The format, with separate files for the images and the label of the schema."""
+        """The format. Its separate files are for the schema's images and label."""
         return WebDatasetFormat(sample_layout(self.dataset.schema, self.dataset.manifest.labels))
 
     def how_to_read(self, folder: str) -> str:
@@ -254,7 +254,7 @@ class _Names:
         return name
 
     def _names(self, key: str) -> Iterator[str]:
-        """Names that identify the key. The first is the plain key, as other tools name samples."""
+        """Names that identify the key. First comes the plain key, as in other tools."""
         image = _IMAGE_NAME.fullmatch(key)
         plain = image[1] if image else key
         if _PLAIN.fullmatch(plain):
@@ -265,7 +265,9 @@ class _Names:
 
 
 def _samples(tar: tarfile.TarFile) -> Iterator[dict[str, bytes]]:
-    """Yield the files of each sample by suffix. Adjacent files with the same key form a sample."""
+    """Yield each sample as a mapping from suffixes to files. Adjacent files with the same key form
+    a sample.
+    """
     current, members = None, dict[str, bytes]()
     while (header := tar.next()) is not None:
         folder, slash, base = header.name.rpartition("/")

@@ -142,8 +142,8 @@ def _facts(origin: Origin) -> Iterator[tuple[str, str]]:
 def explain_command(session: Session, code: str | None) -> None:
     """Explain a finding code.
 
-    Prints what the code means, why it matters, and what to do. If CODE is a family such as CRC,
-    lists its codes. Without a CODE, lists all codes.
+    Prints what the code means, why it matters, and what to do. If CODE is a family such as CRC, the
+    command lists the codes of the family. Without a CODE, it lists all codes.
     """
     from tfrecreg.core.values.codes import CORE_CODES, former_codes
 

@@ -52,7 +52,7 @@ class ContentDigests(ShortRepr):
 def digest(
     targets: TargetsLike, *, split: str | None = None, **context: Unpack[Context]
 ) -> list[ContentDigests]:
-    """The content digests of references and files, computed from the records.
+    """Compute content digests from the records of references and files.
 
     Two digests are equal if splits with the same names have the same records. Shards, order and
     compression do not matter.

@@ -83,7 +83,8 @@ class ShownRecord(ShortRepr):
 
     def lines(self) -> Iterator[tuple[Literal["place", "other", "row"], str, str]]:
         """The lines of text that show the record: its place, the kind of payload if it is not an
-        Example, and a row per feature or part. Each line has its kind, a label and the rest.
+        Example, and a row per feature or part. Each line is a tuple of its kind, a label and the
+        remaining text.
         """
         key = f", key {self.key}" if self.key is not None else ""
         place = f", record {self.record}, offset {self.offset}, {self.length:,} bytes{key}"
@@ -138,7 +139,7 @@ _NAMES = {
 
 
 def _part(part: ShownPart) -> tuple[str, str, str]:
-    """A row: part and name, kind, content."""
+    """The three cells of a row: the part with its name, the kind, and the content."""
     name = f"{part.part} {part.name}" if part.name else part.part
     if part.part == "context":
         return name, _kind(part.kind, part.count), part.shown
@@ -154,7 +155,7 @@ def _kind(kind: str, count: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Which records of a target to show, as :meth:`tfrecreg.Build.head` takes them."""
+    """Which records of a target to show: the arguments of :meth:`tfrecreg.Build.head`."""
 
     records: int | None = None
     at: int | None = None
@@ -164,7 +165,7 @@ class Choice:
 
 
 _Numbers = dict[tuple[str, int], list[int]]
-"""Numbers of records by split and number of the shard."""
+"""Maps the split and the number of a shard to the numbers of its chosen records."""
 
 
 def head(
@@ -203,7 +204,7 @@ def head(
 
 @contextmanager
 def _holding(target: Target, where: str | None, progress: Progress) -> Iterator[_Numbers | None]:
-    """The numbers of the records that meet a condition, per shard; None without a condition."""
+    """For each shard, the numbers of records that meet a condition. None without a condition."""
     if where is None:
         yield None
         return
@@ -215,7 +216,7 @@ def _holding(target: Target, where: str | None, progress: Progress) -> Iterator[
 def _portions(
     target: Target, choice: Choice, holding: _Numbers | None
 ) -> Iterator[tuple[Shard, Sequence[int] | None]]:
-    """Each shard to read with the numbers of the records to read; None means all records."""
+    """The shards to read. Each comes with the numbers of its records to read, or None for all."""
     shards, split = target.shards, choice.split
     if split is not None:
         by_split = _by_split(target, split)
@@ -240,7 +241,7 @@ def _portions(
 
 
 def _by_split(target: Target, words: str) -> dict[str, list[Shard]]:
-    """The shards of the splits that an expression names, in the expression's order."""
+    """The shards of each split in an expression, in the order of the expression."""
     by_split: dict[str, list[Shard]] = {}
     for each in target.shards:
         by_split.setdefault(each.split, []).append(each)
@@ -324,7 +325,9 @@ class _Reader:
     def numbered(
         self, shard: Shard, numbers: Sequence[int], at: int | None
     ) -> Iterator[ShownRecord]:
-        """The records with these numbers, or all from record `at` on. Record `at` must be sound."""
+        """The records with these numbers. If `at` is given, all records from that number on. The
+        first of these must be undamaged.
+        """
         if not numbers and at is None:
             return
         index = index_of(shard)
@@ -390,7 +393,7 @@ def shown_record(
 _SUFFIXES = {"bmp": ".bmp", "gif": ".gif", "jpeg": ".jpg", "png": ".png", "webp": ".webp"}
 _STRANGE = re.compile(r"[^A-Za-z0-9._-]+")
 _PART = 80
-"""Maximum number of characters of a shard's or feature's name in a file name."""
+"""Maximum number of characters that a file name takes from the name of a shard or feature."""
 
 
 def save_images(

@@ -208,7 +208,7 @@ def _schema(resolved: Resolved) -> Schema | None:
 def _supervised(
     resolved: Resolved, schema: Schema | None
 ) -> tuple[str, str, int, tuple[int, int, int]]:
-    """The features of image and class, the number of classes and the shape of an image."""
+    """The image feature, the class feature, the number of classes, and the shape of an image."""
     labels = resolved.manifest.labels
     if schema is None:
         raise _not_for(resolved, "Keras", "its records are not Examples")

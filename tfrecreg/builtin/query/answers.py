@@ -1,4 +1,4 @@
-"""Writes an answer in each format, piece by piece, so that memory never holds it whole.
+"""Writes an answer in any format, piece by piece, so memory never holds the whole answer.
 
 A spreadsheet evaluates text that begins with ``=``, ``+``, ``-``, ``@``, a tab or a return. In CSV,
 an apostrophe precedes such text.

@@ -66,7 +66,7 @@ class QueryTable:
 
 @dataclass
 class Questions:
-    """The open tables of targets, to ask questions. Close it, or use it in a ``with`` block."""
+    """Answers questions about the tables of targets. Close it, or use it in a ``with`` block."""
 
     targets: tuple[Target, ...]
     catalogs: tuple[tuple[ShardCatalog, ...], ...]
@@ -75,7 +75,7 @@ class Questions:
     names: tuple[tuple[str, str], ...]
     """The name of each table, with its target."""
     notes: tuple[str, ...]
-    """What the tables do not contain, one line each."""
+    """Notes about data that the tables lack, one line per note."""
     absent: tuple[tuple[str, str], ...]
     """Tables that are empty because no data were found, each with the reason."""
     _stack: ExitStack = field(repr=False)
@@ -170,7 +170,7 @@ def ask(
     One target has the tables `records`, `objects`, `splits`, `findings` and `ledger`. Several
     targets are named `a`, `b` and so on: the table `a` has the records of the first target,
     `a_objects` its objects. The five tables then combine the rows of all targets, and their first
-    column is `target`. If `sql` names the table `previous`, one target also has that table.
+    column is `target`. A single target also has the table `previous` if `sql` names that table.
     """
     named = named_targets(targets, once=False)  # each target has its own tables
     if not named or len(named) > len(_LETTERS):
@@ -220,8 +220,8 @@ def ask_catalogs(
     """Open the tables of a target whose catalogs a check made while it read the records. If
     `previous` is given, its catalogs are made in a separate pass.
 
-    There is no table `findings`: the check is not finished, and an empty table would claim that
-    it found nothing.
+    The table `findings` is left out because the check is not finished. An empty table would claim
+    that the check found nothing.
     """
     with ExitStack() as stack:
         connection = stack.enter_context(closing(Connection(threads=1)))
@@ -258,7 +258,7 @@ def _opened(
     report: str | None = None,
     in_check: bool = False,
 ) -> Questions:
-    """Open the tables of targets and a previous release, without `findings` during a check."""
+    """Open the tables of targets and a previous release. During a check, `findings` is left out."""
     made = _Tables(connection.folder)
     for letter, (target, catalogs) in zip(_LETTERS, known, strict=False):
         prefix = f"{letter}_" if len(known) > 1 else ""

@@ -107,7 +107,7 @@ class FeatureCells:
         return told, columns
 
     def _gather(self) -> None:
-        """Convert the values that were added one by one to arrays."""
+        """Make arrays of the values that were added one by one."""
         loose, self._loose = self._loose, []
         if not loose:
             return

@@ -52,10 +52,10 @@ class CatalogColumn(NamedTuple):
     """
     form: CellColumns | None = None
     own_name: str = ""
-    """The name in the files, for `image` and `boxes`."""
+    """The column's name in the files, if its source is `image` or `boxes`."""
 
     def of(self, entry: CatalogEntry) -> str:
-        """The expression for the column in a query of one file."""
+        """The SQL expression for this column if a single file is queried."""
         null = f"NULL::{self.sql_type}"
         if self.source in ("image", "boxes"):
             there = entry.has_images if self.source == "image" else entry.has_boxes
@@ -86,7 +86,7 @@ class RecordColumns:
     ) -> None:
         forms = _forms(entries)
         self.left_out = len({each.feature for each in forms}) - COLUMN_FEATURES
-        """How many features are over the maximum, so they have no column; negative if below it."""
+        """Number of features minus the maximum. Features above the maximum have no column."""
         kept = list(dict.fromkeys(each.feature for each in forms))[:COLUMN_FEATURES]
         forms = sorted(each for each in forms if each.feature in set(kept))
         self._taken = {name for name, _ in FIXED}
@@ -95,7 +95,8 @@ class RecordColumns:
             each.form.feature: each for each in of_features if each.source == "v" and each.form
         }
         self.label = _label(named, labels)
-        """The class of a record, as an expression of other columns, and its type; or None."""
+        """The SQL expression for a record's class, and the expression's type. None without a class.
+        """
         derived: list[CatalogColumn] = []
         if self.label:
             name = self._free("label", "label_name")
@@ -147,7 +148,7 @@ class RecordColumns:
 
 
 def _forms(entries: Iterable[CatalogEntry]) -> list[CellColumns]:
-    """The features, each once per kind, in the order in which they first appear."""
+    """The features in order of first appearance. A feature of several kinds is listed for each."""
     found: dict[tuple[str, str], CellColumns] = {}
     for each in entries:
         for form in each.features:
@@ -159,10 +160,11 @@ def _forms(entries: Iterable[CatalogEntry]) -> list[CellColumns]:
 def _label(
     named: Mapping[str, CatalogColumn], labels: Mapping[str, Sequence[str]]
 ) -> tuple[str, str] | None:
-    """The class of a record as an expression of other columns, and its type.
+    """The SQL expression for a record's class, and the type of the expression.
 
-    It is the class name in the record, or else the label map's name for the class number, or else
-    the number. A name in the record is ignored if it is empty, or if any record has several names.
+    The class is the class name in the record, or else the label map's name for the class number, or
+    else the number. A name in the record is ignored if it is empty, or if any record has several
+    names.
     """
     numbers = [
         each for each in (IMAGE_LABEL, *sorted(labels)) if _is_single(named.get(each), "BIGINT")
@@ -180,7 +182,7 @@ def _label(
 
 
 def _is_single(column: CatalogColumn | None, sql_type: str) -> bool:
-    """Whether a column has this type, and no record has several values in it."""
+    """Whether a column has this type and at most one value per record."""
     many = column is None or column.form is None or column.form.is_many
     return column is not None and not many and column.sql_type.removesuffix("[]") == sql_type
 

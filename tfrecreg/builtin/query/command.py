@@ -64,9 +64,10 @@ def command(
 
     TARGET is a reference (mnist, mnist@1.0.0, mnist@latest), or a path, URL, folder or glob of
     TFRecord files, which need no registry. SQL is one DuckDB SELECT. Its tables are records,
-    objects, splits, findings and ledger. The table previous has the records of the release before
-    TARGET. If you give several targets, table a has the records of the first, b the records of the
-    second, and so on. Without SQL, the tables are shown with their columns and questions to try.
+    objects, splits, findings and ledger. A further table, previous, has the records of the release
+    before TARGET. If you give several targets, table a has the records of the first, b the records
+    of the second, and so on. Without SQL, the tables are shown with their columns and questions to
+    try.
 
     The first question makes a catalog of the records, which later questions read from the cache.
     """
@@ -94,8 +95,8 @@ def command(
 
 
 def split_arguments(arguments: tuple[str, ...]) -> tuple[tuple[str, ...], str | None]:
-    """The targets, and the SQL. The last argument is SQL if it is empty. It is also SQL if it
-    begins with a word that more text follows, perhaps after comments, and no file has that name.
+    """The targets, and the SQL. An empty last argument is SQL. Other last arguments are SQL if no
+    file has that name and they have more text after the first word. Comments may precede this word.
     """
     *named, last = arguments
     if named and not last.strip():

@@ -41,12 +41,12 @@ _CLOCK = frozenset(
 _LASTING_TABLES = frozenset(
     ("generate_series", "json_each", "json_tree", "range", "repeat", "repeat_row", "unnest")
 )
-"""Table functions that always give the same rows, though DuckDB does not declare it."""
+"""Functions whose tables always have the same rows, although DuckDB does not declare this."""
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 
 
 class Connection:
-    """A locked connection to the tables of a question."""
+    """A restricted connection to the tables that a question may read."""
 
     def __init__(self, *, threads: int) -> None:
         self._duckdb = duckdb_module()
@@ -137,7 +137,7 @@ class Connection:
             batch = self._failing(lambda: _next_batch(reader))
 
     def _failing(self, work: Callable[[], Any]) -> Any:
-        """The result of work in DuckDB or Arrow. Their errors become errors about the question."""
+        """The result of work in DuckDB or Arrow. Failed work raises an error about the question."""
         try:
             return self._waited(work)
         except (self._duckdb.Error, OSError) as error:
@@ -202,7 +202,7 @@ class Connection:
         return table in map(str.lower, names) and table not in map(str.lower, defined)
 
     def expect_expression(self, text: str, noun: str, example: str) -> None:
-        """Refuse anything but one expression whose value does not change."""
+        """Raise an error unless the text is one expression with a constant value."""
         if not text.strip():
             raise UsageError(f"the {noun} is empty", hint=example)
         changing = self._changing(text, noun)
@@ -217,10 +217,11 @@ class Connection:
             raise UsageError(f"`{_shown(text)}` is {kind}, expected BOOLEAN")
 
     def _changing(self, text: str, noun: str = "macro") -> str:
-        """In an expression, the first name whose value may change over time; empty if none may.
+        """The first name in an expression that is not constant. Empty if all names are constant.
 
-        A function counts as constant if DuckDB declares any of its overloads constant: the others
-        depend only on the time zone, which is always UTC. A macro is constant if its definition is.
+        A function counts as constant if DuckDB declares any of its overloads constant, because its
+        other overloads depend only on the time zone, which is always UTC. A macro is constant if
+        its definition is.
         """
         # Text that parses in brackets here, and in parentheses when executed, closes neither.
         error, names, columns, samples = self._row(

@@ -80,7 +80,7 @@ class CellColumns(msgspec.Struct, frozen=True, order=True):
     kind: str
     """``bytes``, ``float`` or ``int64``."""
     is_list: bool
-    """Whether any record has no value, or more than one."""
+    """Whether any record has no value or several values."""
     is_many: bool
     """Whether any record has more than one value."""
     has_values: bool
@@ -89,7 +89,7 @@ class CellColumns(msgspec.Struct, frozen=True, order=True):
     """Whether values are left out for at least one record."""
 
     def joined(self, other: CellColumns) -> CellColumns:
-        """The combined contents for the records of both catalogs."""
+        """Combine the descriptions of this feature in two catalogs."""
         return CellColumns(
             self.feature,
             self.kind,
@@ -138,11 +138,11 @@ def sql_text(value: str) -> str:
 
 
 def shown_text(value: str) -> str:
-    """A Python string as SQL text for DuckDB: without NULs and invalid UTF-8."""
+    """A Python string as text that DuckDB accepts. NULs and invalid UTF-8 are escaped."""
     shown = value.replace("\0", "\\x00").encode("utf-8", "surrogateescape")
     return shown.decode("utf-8", "backslashreplace")
 
 
 def sql_list(values: Iterable[str]) -> str:
-    """Expressions as a list in SQL."""
+    """An SQL list of the given expressions."""
     return f"[{', '.join(values)}]"

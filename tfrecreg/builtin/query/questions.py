@@ -1,7 +1,8 @@
 """The validator `questions` checks whether answers meet the expectations of a gate.
 
-The check makes the catalogs while it reads the records and removes them at its end, because it
-never trusts the cache. Without `equals`, `at_least` and `at_most`, the answer must have no rows.
+The check makes the catalogs while it reads the records, because it never trusts the cache. At the
+end, it deletes these catalogs. Without `equals`, `at_least` and `at_most`, the answer must have no
+rows.
 """
 
 from __future__ import annotations
@@ -93,7 +94,7 @@ class Expectation:
         return f"{low} to {high}"
 
     def holds(self, value: object) -> bool:
-        """Whether a value of the last column meets the expectation. NULL and NaN never do."""
+        """Whether a value of the last column meets the expectation. NULL and NaN never meet one."""
         if isinstance(value, Decimal):
             value = int(value) if value == value.to_integral_value() else float(value)
         if self.equals is not None:
@@ -280,7 +281,7 @@ def _judged(
 def _place(
     row: Mapping[str, Any], columns: Sequence[str], shards: set[str], *, compares: bool
 ) -> Location:
-    """The place of a row. Columns such as `shard` or `record` give it; the others are details."""
+    """The place of a row, from columns like `shard` or `record`. Other columns become details."""
     place: dict[str, Any] = {}
     others = list(columns)
     if compares:

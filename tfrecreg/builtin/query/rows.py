@@ -209,7 +209,7 @@ class CatalogRows:
     def add_column(
         self, rows: npt.NDArray[np.int64], slot: Slot, column: Column, memory: bytes
     ) -> None:
-        """Add the values of one feature of records that share a layout."""
+        """Add the values that one feature has in records with the same layout."""
         cells = self._cells(slot.name, slot.kind)
         if cells is not None:
             self._held += cells.add_column(rows, slot, column, memory)
@@ -340,8 +340,9 @@ def _parquet(tables: Iterable[Any], schema: Any) -> bytes:
 
 
 def _column(pa: Any, table: Any, field: Any) -> Any:
-    """The column `field` of a table, converted to the type of `field`. If the table lacks it, the
-    values are null, or 1 for the number of single values. Single values become lists if needed.
+    """The column `field` of a table, converted to the type of `field`. If the table lacks the
+    column, its values are null, but the count of single values is 1. Single values become lists if
+    needed.
     """
     kind, number = field.name[:1], field.name[1:]
     if field.name in table.column_names:
@@ -372,8 +373,8 @@ class CatalogPart(NamedTuple):
 
 
 class CatalogVisitor(Visitor):
-    """Makes the catalog of a shard. A record gets the key that the index has at its number, but
-    only if the digest there is the digest of the record.
+    """Makes the catalog of a shard. A record gets the key of the index entry with the same number,
+    but only if their digests match.
     """
 
     def __init__(self, shard: Shard) -> None:

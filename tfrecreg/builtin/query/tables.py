@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from tfrecreg.core.check.reports import Report
 
 _FILES = 256
-"""Number of files that one part of a view reads. SQL looks up the shard of each row among them."""
+"""Number of files in one part of a view. SQL searches these files for the shard of each row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class TargetTables:
         return f"SELECT {order} FROM ({joined})"
 
     def _all_records(self) -> str:
-        """The query of all records, without `label`; empty without records."""
+        """The query of all records, with all columns but `label`. Empty if there are no records."""
         inner = [
             self._select(
                 split,
@@ -134,7 +134,9 @@ class TargetTables:
         return f"SELECT {head}, {', '.join(empty)} WHERE false"
 
     def _arms(self, kind: Literal["records", "objects"]) -> list[tuple[str, _Arm]]:
-        """Groups of files with equal split and columns. A file that two shards share is in two."""
+        """Groups of files with equal split and columns. If two shards share a file, two groups
+        contain it.
+        """
         arms: dict[tuple[object, ...], list[_Arm]] = {}
         for shard, kept, _ in self._catalogs:
             entry, path = kept.entry, kept.records
@@ -252,7 +254,7 @@ def write_ledger(target: Target, path: str) -> str:
 
 
 def ledger_lines(target: Target) -> list[bytes] | None:
-    """The lines of the ledger that the manifest lists; None if it lists no ledger."""
+    """The lines of the target's ledger. None if the manifest lists no ledger."""
     files = target.manifest.files if target.manifest is not None else ()
     entry = next((each for each in files if each.path == LEDGER_NAME), None)
     if entry is None or target.storage is None:

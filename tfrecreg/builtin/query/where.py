@@ -30,8 +30,9 @@ def choosing_records(
     """For each shard of the target, in order, the ascending numbers of the records that meet the
     SQL condition.
 
-    A condition that is NULL for a record does not hold. The numbers take 8 bytes per selected
-    record. Read the records inside the block: its end raises an error if their shards have changed.
+    If the condition is NULL for a record, the record is not selected. The numbers take 8 bytes per
+    selected record. Read the records inside the ``with`` block. At the end of the block, an error
+    is raised if a shard has changed.
     """
     _expect_distinct(target.shards)
     with ask_targets([target], engine=engine, progress=progress) as questions:
@@ -66,7 +67,7 @@ def matching_records(
 def record_values(
     target: Target, expression: str, *, progress: Progress = SILENT
 ) -> list[NDArray[np.float64]]:
-    """For each shard of the target, in order, the value of an SQL expression for each record."""
+    """The values of an SQL expression for all records: one array per shard, in shard order."""
     example = "as in: CASE label WHEN 'cat' THEN 2 ELSE 1 END"
     return _values(target, expression, ("weight", "DOUBLE", example), progress)
 

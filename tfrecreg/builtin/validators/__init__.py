@@ -61,7 +61,7 @@ _MODULES = {
 
 
 def _load(name: str) -> type[Validator]:
-    """The class, which has its validator's name: `ClassCountValidator` for ``class_count``."""
+    """The class of a validator, such as `ClassCountValidator` for the name ``class_count``."""
     module = import_module(_MODULES.get(name, f"{__name__}.{name}"))
     found: type[Validator] = getattr(module, f"{name.title().replace('_', '')}Validator")
     return found

@@ -52,7 +52,7 @@ from tfrecreg.core.values.shards import LabelMap, class_name, named_classes
 from tfrecreg.core.values.text import safe, safe_value
 
 _NEAR = 1e-6
-"""Sides of boxes may be outside the image by this much, because of rounding to float32."""
+"""Tolerance for box sides outside the image. It allows for rounding to float32."""
 
 
 class _Objects(NamedTuple):
@@ -309,7 +309,7 @@ class AnnotationsValidator(Validator):
         return key_from(repr(labels), repr(maps))
 
     def explains(self, own: Sequence[Finding], others: Sequence[Finding]) -> Iterator[Finding]:
-        """Findings about single sides of boxes whose records have a finding about whole boxes."""
+        """Findings about box sides, if a finding about whole boxes covers the same records."""
         boxes = [each for each in own if each.code == ANN002.code]
         for other in others:
             if other.code in _SIDES and any(_is_side_of(each, other) for each in boxes):
@@ -430,7 +430,7 @@ def _labels(
 
 
 def _is_side_of(box: Finding, other: Finding) -> bool:
-    """Whether `other` is about box sides, and `box` locates all of its records."""
+    """Whether `other` is about box sides, and every record in `other` is also in `box`."""
     if other.count > box.count or not other.locations:
         return False
     records = {(place.shard, place.record) for place in box.locations}

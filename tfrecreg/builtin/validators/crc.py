@@ -55,7 +55,7 @@ class CrcValidator(Validator):
         yield from total.findings(target.dataset)
 
     def explains(self, own: Sequence[Finding], others: Sequence[Finding]) -> Iterator[Finding]:
-        """Findings about the digests of shards, if this validator reports damage in them."""
+        """Findings about the digests of shards in which this validator reports damage."""
         damaged = {location.shard for each in own for location in each.locations}
         for other in others:
             shards = {location.shard for location in other.locations}

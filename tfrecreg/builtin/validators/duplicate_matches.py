@@ -6,8 +6,8 @@ Fingerprints are kept on disk in sorted runs, 32 bytes per distinct fingerprint 
 
 When a visitor has many fingerprints, it sorts them and writes them as a run. The parent merges all
 runs, one range of fingerprints at a time. Fingerprints are digests, so ranges of equal width hold
-about the same number of rows, and memory does not grow with the number of records. Equal records of
-a run share one row, so even many equal records take no more memory.
+about the same number of rows, and memory does not grow with the number of records. In each run,
+equal records share one row, so many equal records take no more memory than one.
 """
 
 from __future__ import annotations
@@ -35,15 +35,16 @@ from tfrecreg.core.values.findings import MAX_LOCATIONS
 RUN_ROW = np.dtype(
     [("high", "<u8"), ("low", "<u8"), ("offset", "<u8"), ("record", "<u4"), ("copies", "<u4")]
 )
-"""A fingerprint in two halves, the stream offset of the first record that has it, this record's
-number relative to the run's first record, and the number of records that have the fingerprint.
+"""`high` and `low` are the halves of a fingerprint. `offset` is the stream offset of the first
+record with the fingerprint. `record` is the number of that record, relative to the run's first
+record. `copies` is the number of records with the fingerprint.
 """
 
 Rows = npt.NDArray[np.void]
 """An array of :data:`RUN_ROW`, sorted by both halves of the fingerprint."""
 
 _MOST_ROWS = 1 << 19
-"""Maximum number of rows of a run: 16 MiB."""
+"""Maximum number of rows in a run. These rows take 16 MiB."""
 _AT_ONCE = 1 << 18
 """Approximate number of rows in a range."""
 _END = 1 << 64
@@ -207,7 +208,7 @@ TRAIN = "train"
 
 
 class Match(NamedTuple):
-    """A record and an equal record. Shards are positions in the target."""
+    """Two equal records. Their shards are given as positions in the target."""
 
     shard: int
     record: int
@@ -232,7 +233,7 @@ class MatchCount:
 
     @property
     def matches(self) -> list[Match]:
-        """The first matches by shard and record."""
+        """The first matches, in the order of shards and records."""
         return [Match(*row) for row in self._places.tolist()]
 
 
@@ -251,7 +252,7 @@ class Matches:
         return [(self._names[split], seen) for split, seen in sorted(self._within.items())]
 
     def across(self) -> list[tuple[str, str, MatchCount]]:
-        """Matches between two splits. Locations are in the first one, never in ``train``."""
+        """Matches between two splits. Locations are in the first split. It is never ``train``."""
         found = [
             (self._names[one], self._names[other], seen)
             for (one, other), seen in self._across.items()
@@ -259,7 +260,7 @@ class Matches:
         return sorted(found, key=lambda each: each[:2])
 
     def add(self, runs: Sequence[tuple[int, Run]], rows: Iterable[Rows]) -> None:
-        """Add a range: the rows of every run, each with the number of its shard."""
+        """Add a range of fingerprints. `rows` has the rows of each run in this range."""
         parts = [
             (shard, run.first, each)
             for (shard, run), each in zip(runs, rows, strict=True)
@@ -290,7 +291,7 @@ class Matches:
         self._count(new, np.stack((shard, record.astype(np.int64), offset), axis=1), copies[kept])
 
     def again(self, shard: int, places: Iterable[tuple[int, int, int]]) -> None:
-        """Add locations of matches within a run. `add` counts these matches."""
+        """Add the locations of equal records in the same run. `add` counts these matches."""
         rows = [(shard, record, offset, shard, earlier) for record, offset, earlier in places]
         if rows:
             seen = self._within.setdefault(int(self._split_of[shard]), MatchCount())
@@ -338,8 +339,8 @@ def add_labels(
 ) -> None:
     """Add the image and the label of each record in a batch, if the record has exactly one label.
 
-    A row's key consists of 96 bits of the image's fingerprint and 32 bits for the label. So the
-    rows of an image are adjacent and sorted by label, and the row tells the label.
+    A row's key consists of 96 bits of the image's fingerprint and 32 bits for the label. So all
+    rows of an image are adjacent and sorted by label, and each row contains its label.
     """
     labels: dict[int, int] = {}
     tables = tables_of(batch)
@@ -382,7 +383,7 @@ class Contradictions:
         """The first contradictions, sorted by shard and record."""
 
     def add(self, runs: Sequence[tuple[int, Run]], rows: Iterable[Rows]) -> None:
-        """Add a range: the rows of every run, each with the number of its shard."""
+        """Add a range of fingerprints. `rows` has the rows of each run in this range."""
         parts = [(shard, run.first, each) for (shard, run), each in zip(runs, rows, strict=True)]
         every = np.concatenate([each for _, _, each in parts])
         image = every["low"] >> np.uint64(32)

@@ -136,7 +136,7 @@ class DuplicatesValidator(Validator):
         return matches
 
     def _read(self, runs: Sequence[Sequence[Run]], into: Matches | Contradictions) -> None:
-        """Pass all rows of the runs of each shard to a collector."""
+        """Pass the rows of all runs, from all shards, to a collector."""
         flat = [(number, run) for number, each in enumerate(runs) for run in each]
         if flat and self._folder is not None:
             for rows in read_in_order(self._folder.storage, [run for _, run in flat]):

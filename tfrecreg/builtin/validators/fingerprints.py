@@ -1,6 +1,6 @@
 """Writes the fingerprints of one shard's records to disk as sorted runs.
 
-A fingerprint is 16 bytes of a digest: of a feature, a record's images or a whole record.
+A fingerprint is 16 bytes of the digest of a feature, a record's images or a whole record.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ _Text = Annotated[str, Meta(min_length=1)]
 class DuplicatesOptions:
     """Options in `limits.duplicates` of a gate.
 
-    By default, the bytes of images are compared. Records without an image are compared as a whole.
+    By default, the bytes of images are compared. If a record has no image, the whole record is
+    compared.
     """
 
     feature: _Text | None = None
@@ -52,8 +53,8 @@ class DuplicatesOptions:
     group: _Text | None = None
     """A feature, such as the patient or video. Each of its values may be in only one split."""
     group_key: _Text | None = None
-    """Like `group`, but a regular expression takes the value from record keys: its first group, or
-    else the whole match. Requires the indexes of a build.
+    """Like `group`, but a regular expression finds the value in the record key. The value is the
+    expression's first group, or the whole match without a group. Requires the indexes of a build.
     """
     most_shared: Annotated[float, Meta(ge=0, le=1)] = 0.01
     """DUP002 is an error if two splits have more than this share of the smaller split's distinct
@@ -90,7 +91,7 @@ class DuplicatesPart:
     runs: list[Run] = field(default_factory=list)
     """Rows of fingerprints."""
     pairs: list[Pair] = field(default_factory=list)
-    """The first records that equal an earlier record of their run."""
+    """Records that equal an earlier record of the same run. Only the first ones are kept."""
     groups: list[Run] = field(default_factory=list)
     """Rows of groups."""
     labelled: list[Run] = field(default_factory=list)
@@ -105,7 +106,7 @@ class DuplicatesPart:
 
 
 class DuplicatesCodec:
-    """Encodes parts together with the rows of their runs. It is a
+    """Encodes parts, including all rows in the runs of each part. It is a
     :class:`tfrecreg.core.check.scan.interface.PartCodec`."""
 
     def __init__(self) -> None:
@@ -183,7 +184,7 @@ def _pixels(value: bytes) -> bytes:
 
 
 def group_of(pattern: re.Pattern[str], key: str) -> str | None:
-    """The group that a key names; None if the key names no group."""
+    """The group that `pattern` finds in a key. None if the pattern does not match."""
     found = pattern.search(key)
     if found is None:
         return None

@@ -40,12 +40,12 @@ from tfrecreg.core.values.text import safe
 _LEAST = 100
 """With fewer images, no size counts as unusual."""
 _SHARE = 100
-"""Unusual sizes are reported only if at most one image in this many has one."""
+"""Unusual sizes are reported only if at most 1 / `_SHARE` of the images have such a size."""
 _APART = 6
-"""A size is unusual if it is more than this many powers of two from the median size."""
+"""A size is unusual if it differs from the median size by more than `_APART` powers of two."""
 
 _PLACES = 20
-"""This many places are kept for each size, because a finding has at most this many."""
+"""Maximum number of places to keep for each size, because no finding lists more places."""
 
 
 @dataclass(slots=True)
@@ -61,7 +61,8 @@ class _Size:
 
 @dataclass(slots=True)
 class ImageSizes:
-    """Counts images by feature and size, and keeps the first places. Mergeable, picklable.
+    """Counts images by feature and size, and keeps the places of the first images. Mergeable,
+    picklable.
 
     A size is the number of pixels, rounded to a power of two, so memory is bounded.
     """
@@ -93,7 +94,7 @@ class ImageSizes:
         return found
 
     def findings(self, dataset: str) -> Iterator[Finding]:
-        """Findings about images far larger or smaller than the median image, if they are few."""
+        """Findings about images far larger or smaller than the median, if such images are rare."""
         tally = Tally()
         for feature, found in sorted(self.sizes.items()):
             sizes = sorted(found.items())

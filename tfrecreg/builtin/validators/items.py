@@ -39,7 +39,7 @@ from tfrecreg.core.values.findings import MAX_LOCATIONS, Code, Finding, Location
 from tfrecreg.core.values.text import safe
 
 NAMES = ("image/filename", "image/source_id", "image/file_name", "filename", "file_name", "key")
-"""Features whose value names an item. The most reliable one comes first."""
+"""Features that may contain the name of an item. The most reliable one comes first."""
 _WAYS = ("path", "file", "id")
 """Ways of naming, in the order in which they are tried: a path, the last part of a path, an id."""
 
@@ -47,9 +47,9 @@ WAYS = len(_WAYS)
 
 
 def names_of(example: Example | None, key: str | None) -> Iterator[tuple[int, bytes]]:
-    """Yield the names of a record: each with its way of naming and as a digest.
+    """Yield the names of a record, each as a pair of its way of naming and its digest.
 
-    A number and its text are the same name. Names are case-sensitive.
+    A number and the same number as text are equal names. Names are case-sensitive.
     """
     found = []
     for name in NAMES:
@@ -83,7 +83,7 @@ class ItemRows:
     images: list[Run] = field(default_factory=list)
     """Digests of images."""
     names: list[list[Run]] = field(default_factory=list)
-    """Digests of names, for each way of naming."""
+    """Digests of names. Each way of naming has its own list."""
     unheld: int = 0
     """Number of records too large for memory."""
 
@@ -149,8 +149,9 @@ class ItemsVisitor(Visitor):
 
 _Numbers = npt.NDArray[np.int64]
 NOT, BY_BYTES, BY_NAME, BY_NAME_ALONE = 0, 1, 2, 3
-"""How a record or an item was matched: not at all; by the bytes of its image; by name, although
-both images differ; by name, because the record or the item has no image.
+"""How a record or an item was matched. `NOT` means not at all. `BY_BYTES` means by the bytes of its
+image. `BY_NAME` means by name, although both images differ. `BY_NAME_ALONE` means by name, because
+the record or the item has no image.
 """
 
 
@@ -168,7 +169,7 @@ class Matching:
         self._starts = np.cumsum([0, *(part.records for part in parts)], dtype=np.int64)
         total = int(self._starts[-1])
         self.records = np.zeros(total, np.uint8)
-        """How each record was matched, in the order of shards."""
+        """For each record, how it was matched. Records are in the order of the shards."""
         self.items = np.zeros(items.records, np.uint8)
         """How each item was matched, in the order of the source."""
         self._has_image = [np.zeros(total, np.bool_), np.zeros(items.records, np.bool_)]
@@ -212,7 +213,7 @@ class Matching:
         known: _Digests,
         items: _Numbers,
     ) -> None:
-        """Match an unmatched record with an item if only these two have the name."""
+        """Match an unmatched record with an item if no other record or item has the same name."""
         free = self.records[records] == NOT
         digests, records = _once(digests[free], records[free])
         known, items = _once(known, items)
@@ -239,7 +240,7 @@ def _numbers(runs: Sequence[tuple[int, Run]], rows: Sequence[RunRows]) -> tuple[
 
 
 def _once(digests: _Digests, numbers: _Numbers) -> tuple[_Digests, _Numbers]:
-    """The rows with a unique digest."""
+    """The rows whose digest occurs only once."""
     _, first, counts = np.unique(digests, return_index=True, return_counts=True)
     alone = first[counts == 1]
     return digests[alone], numbers[alone]

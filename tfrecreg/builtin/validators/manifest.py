@@ -1,13 +1,13 @@
 """The `manifest` validator: checks that all files exist, are unchanged, and are the only files.
 
-With a manifest, the files are compared with its digests (blake3). Bare files are compared with
-their names (`-of-00005` needs five files) and with the `dataset_info.json` in their folder.
+With a manifest, the files are compared with its digests (blake3). Bare files must agree with their
+names (`-of-00005` needs five files) and with the `dataset_info.json` in their folder.
 
 SHD008 checks that training hosts get enough shards, according to TensorFlow's recommendation.
 
 It asks for at least ten shards per host (https://www.tensorflow.org/tutorials/load_data/tfrecord),
 of at least 10 MB each. A split that is too small for that should have as many shards as ``build
---hosts`` makes. So a build made for its hosts has no finding.
+--hosts`` makes. So a build that was made for the right number of hosts has no finding.
 """
 
 from __future__ import annotations
@@ -124,7 +124,8 @@ class _SeenShard(NamedTuple):
 
 
 class ManifestValidator(Validator):
-    """Compares files with the manifest. For bare files, compares their number with their names.
+    """Compares files with the manifest. For bare files, compares the number of files with the
+    number in their names.
 
     Its only option is `hosts`: the number of training hosts that share the shards. For bare files
     it also counts the kinds of payloads. Without a schema, it finds records that are not Examples

@@ -22,24 +22,24 @@ from tfrecreg.core.images.read import base64_inside, sniff
 
 _LEVELS = 256
 _NEAR = 0.05
-"""A number that was scaled as float32 may differ from its level by this fraction of a step."""
+"""Maximum distance between a float32 number and its level, as a fraction of a step."""
 _SMOOTH = 0.35
-"""Neighboring pixels of an image differ on average by less than this many standard deviations.
-Random numbers differ by 1.13."""
+"""Neighboring pixels of an image differ on average by less than this many standard deviations. For
+random numbers, this average is 1.13."""
 _DIVISORS = (1, 2, 3)
-"""The smallest difference between two numbers may be this many steps."""
+"""The smallest difference between two numbers may be one, two or three steps."""
 
 
 @dataclass(slots=True)
 class Range:
-    """The range of whole numbers."""
+    """The count, minimum and maximum of whole numbers."""
 
     count: int = 0
     low: int = 0
     high: int = 0
 
     def add(self, low: int, high: int, count: int) -> None:
-        """Extend the range by `count` numbers from `low` to `high`."""
+        """Add `count` numbers that lie between `low` and `high`."""
         if count:
             self.low = min(self.low, low) if self.count else low
             self.high = max(self.high, high) if self.count else high
@@ -59,7 +59,7 @@ class Range:
 
 
 def byte_levels(values: npt.NDArray[Any]) -> npt.NDArray[np.uint8] | None:
-    """The numbers as bytes, if they can be bytes that were scaled and shifted: ``x / 255 - 0.5``.
+    """Convert numbers back to bytes, if they may be scaled and shifted bytes: ``x / 255 - 0.5``.
 
     Such numbers lie on at most 256 evenly spaced levels.
     """
@@ -128,7 +128,7 @@ def png_bytes(pixels: Pixels) -> int:
 
 
 def _filtered(rows: npt.NDArray[np.uint8], step: int) -> npt.NDArray[np.uint8]:
-    """The rows after their best filter. Each begins with the number of the filter."""
+    """The rows, each encoded with its best PNG filter. Each begins with the filter's number."""
     here = rows.astype(np.int16)
     left, up, corner = np.zeros_like(here), np.zeros_like(here), np.zeros_like(here)
     left[:, step:] = here[:, :-step]
@@ -153,7 +153,7 @@ _TRIALS = 8
 _FEW = 64
 """Lists of at most this many numbers are measured exactly."""
 _HEADS = 8
-"""Approximate overhead in bytes of a longer list of numbers."""
+"""Approximate overhead in bytes of a list of more than `_FEW` numbers."""
 
 
 _PLAIN = ("bytes", "float", "int64")
@@ -169,14 +169,14 @@ class FeatureSample:
 
     records: int = 0
     wire: int = 0
-    """Size in bytes of the feature as a message."""
+    """Size in bytes of the feature's Protobuf message."""
     content: int = 0
     """Size in bytes of its values alone."""
     form: str = ""
     """How its numbers are stored; empty if no number could have another form."""
     numbers: int = 0
     whole: Range = field(default_factory=Range)
-    """Range of the numbers. Only records that hold whole numbers count."""
+    """Range of the numbers in those records whose numbers are all whole."""
     levels: int = 0
     """Number of values that are not whole but lie on at most 256 levels."""
     wide: bool = True
@@ -184,7 +184,7 @@ class FeatureSample:
     values: int = 0
     """Number of the feature's values that hold numbers."""
     held: int = 0
-    """Size in bytes of these values as messages."""
+    """Encoded size in bytes of the values that hold numbers."""
     pixels: int = 0
     """How many of the numbers are pixels."""
     text: int = 0

@@ -22,8 +22,9 @@ _BITS = 3
 def sampled(first: int, stop: int) -> Iterator[int]:
     """The numbers of the sampled records in ``range(first, stop)``, ascending.
 
-    These are the first eight records, then four for each doubling of the number: 49 of 10,000. The
-    sample is the same in every run, and does not depend on how many records follow.
+    The first eight records are sampled, then four more each time the record number doubles. For
+    example, 49 of 10,000 records are sampled. The sample is the same in every run, and does not
+    depend on how many records follow.
     """
     number = first
     while number < stop:
@@ -43,9 +44,9 @@ class Repeats:
     """Estimates the share of repeated values in a feature. Memory is bounded. Mergeable.
 
     The values with the smallest digests are counted exactly. Digests are uniformly distributed, so
-    these values have the same share of repeats as all values. If a digest is among the smallest of
-    all shards, it is also among the smallest of its shard, so the counts of shards can be added.
-    The result is exact for up to :data:`MOST` distinct values.
+    these values have the same share of repeats as all values. Each of the smallest digests of all
+    shards is also one of the smallest digests of its own shard. So the counts of all shards can be
+    added. The result is exact for up to :data:`MOST` distinct values.
     """
 
     seen: dict[bytes, list[int]] = field(default_factory=dict)
@@ -121,7 +122,7 @@ class ShardSizes:
 
 
 _LARGE = 1024
-"""Repeats are counted only of values with at least this many bytes."""
+"""Only values with at least this many bytes are checked for repeats."""
 _MOST_REPEATED = 4
 """Repeats are counted for at most this many features."""
 _FRAME = 16

@@ -1,4 +1,4 @@
-"""Finds the numbers that a feature stores in any form, and the shape of the image that they may be.
+"""Finds the numbers that a feature stores in any form, and infers the shape of a possible image.
 
 Numbers may be a list of floats or integers, raw bytes, base64, a tensor, `.npy`, BMP or gzip.
 """
@@ -68,7 +68,7 @@ def declared_shapes(example: Example) -> list[ImageShape]:
 
 
 def fitting_shapes(count: int, name: str, declared: list[ImageShape]) -> Iterator[ImageShape]:
-    """Shapes of images that have `count` values: declared shapes, or else squares."""
+    """Possible image shapes for `count` values. They are squares if no shape is declared."""
     for height, width, channels in declared:
         for each in (channels,) if channels else _CHANNELS:
             if height * width * each == count and each in _CHANNELS:
@@ -155,7 +155,7 @@ _LEAST = 64
 _RAW_TYPES = ("<i8", "<i4", "<f8", "<f4")
 """Raw bytes are tried as these types, if the number of values would match the declared image."""
 _LIKELY = (1e-9, 1e6)
-"""Absolute values of plausible numbers are between these. Those of a wrong type rarely are."""
+"""Limits for absolute values of plausible numbers. Numbers read with a wrong type rarely fit."""
 _BASE64 = bytes.maketrans(b"-_", b"+/")
 _DTYPES = frozenset(
     {"float32", "float64", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))}
@@ -172,11 +172,11 @@ class StoredNumbers(NamedTuple):
     form: str
     """How the numbers are stored, in words: ``float``, ``bytes``, ``a tensor of uint8``."""
     sides: tuple[ImageShape, ...]
-    """Shapes of the images that the numbers may be."""
+    """Possible shapes of an image made of these numbers."""
 
 
 def numbers_of(name: str, feature: Feature, declared: list[ImageShape]) -> StoredNumbers | None:
-    """The numbers in a feature; None if it has none that could be stored in another form."""
+    """The numbers in a feature. None if no number could be stored in another form."""
     count = feature.count
     if feature.kind is Kind.FLOAT:
         sides = tuple(fitting_shapes(count, name, declared))
@@ -250,7 +250,7 @@ def _in_bytes(
 
 @np.errstate(invalid="ignore")  # signaling NaN
 def _is_likely(numbers: Array) -> bool:
-    """Whether raw bytes are likely to be these numbers."""
+    """Whether numbers that were read from raw bytes are plausible."""
     sizes = np.abs(numbers[numbers != 0].astype(np.float64))
     if not np.isfinite(sizes).all():
         return False
@@ -258,7 +258,7 @@ def _is_likely(numbers: Array) -> bool:
 
 
 def _are_wider(data: bytes) -> bool:
-    """Whether raw bytes may be wider numbers: a float32 square may look like a uint8 square."""
+    """Whether raw bytes may hold wider numbers. A float32 image may look like a uint8 image."""
     part = data[:_WINDOW]
     return any(part) and any(
         _is_likely(np.frombuffer(part, dtype))
@@ -268,7 +268,7 @@ def _are_wider(data: bytes) -> bool:
 
 
 def _tensor_sides(shape: tuple[int, ...]) -> list[ImageShape]:
-    """The shape of the image that a tensor may be. Leading dimensions of 1 are ignored."""
+    """The possible image shape of a tensor. Leading dimensions of 1 are ignored."""
     while len(shape) > 2 and shape[0] == 1:
         shape = shape[1:]
     if len(shape) == 2:

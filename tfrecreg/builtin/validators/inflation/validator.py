@@ -34,15 +34,15 @@ WORTH = 0.10
 LEAST = 1 << 16
 """A cause is reported only if its cure saves at least this many bytes."""
 RATIO = 1.10
-"""By default, shards may have this many bytes per raw byte. Above it, they count as larger than
-their raw data."""
+"""Default limit for the size of shards divided by the size of their raw data. Above the limit,
+shards count as larger than their raw data."""
 _LIST = 8
-"""Lists of numbers are reported from this average length on."""
+"""Minimum average length at which lists of numbers are reported."""
 _FIELD = 4
 """Overhead in bytes of a feature's value."""
 _BASES = {"stored": "raw files", "decoded": "unpacked data"}
 _TOGETHER = 64
-"""The cure for tiny records joins this many examples in one record."""
+"""Number of examples to join into one record, as the cure for tiny records."""
 
 
 class Cause(NamedTuple):
@@ -64,7 +64,7 @@ class _Feature:
     bytes: int
     sample: FeatureSample
     repeated: float
-    """Fraction of its bytes that repeat an earlier value."""
+    """Fraction of the feature's bytes in values that equal an earlier value."""
     times: float
 
     @property
@@ -73,7 +73,7 @@ class _Feature:
 
     @property
     def pixels(self) -> int:
-        """Size in bytes of its values that are pixels."""
+        """Size in bytes of the feature's pixels."""
         sample = self.sample
         return (
             sample.all_held * sample.all_pixels // sample.all_numbers if sample.all_numbers else 0
@@ -81,7 +81,7 @@ class _Feature:
 
 
 def find_causes(total: ShardSizes, raw: RawSize | None) -> Iterator[Cause]:
-    """The causes whose cures save enough."""
+    """The causes to report, because their cures save enough bytes."""
     for name in sorted(total.samples):
         repeats = total.repeats.get(name)
         feature = _Feature(
@@ -113,7 +113,7 @@ def _is_worth_it(cause: Cause, total: ShardSizes) -> bool:
 
 
 def _pixels(feature: _Feature, total: ShardSizes, raw: RawSize | None) -> Cause | None:
-    """Find INF002: decoded pixels that take more bytes than their raw data, or than a PNG would."""
+    """Find INF002: decoded pixels that take more bytes than the raw data or a PNG of the pixels."""
     sample = feature.sample
     if not sample.pixels or not sample.tried or not sample.wide:
         return None
