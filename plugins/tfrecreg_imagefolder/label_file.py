@@ -62,7 +62,7 @@ Files = Mapping[str, tuple[int, SkipImage | None]]
 
 
 class LabelRow(NamedTuple):
-    """One line of a label file, or what the name of one file says instead."""
+    """The facts about one file, from a line of a label file or from the file's name."""
 
     line: int
     """Its number, from 1."""

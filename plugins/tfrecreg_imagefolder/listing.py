@@ -131,8 +131,7 @@ class ItemClass(NamedTuple):
 
     label: int
     folder: str
-    """The part of the file's path before the key. It is empty, or it is the split's folder and
-    `/`."""
+    """The part of the path before the key. It is empty, or it is the split's folder and `/`."""
     name: str
     """The name of the class."""
 
