@@ -423,7 +423,7 @@ def _floats(leaf: Leaf, values: Any, rounds: bool) -> Any:
 
 
 def _blobs(leaf: Leaf, values: Any) -> tuple[Example, str]:
-    """The feature with one value's bytes, and a remark. Images and sounds may also have a path."""
+    """The features of images, sounds or other bytes, and a remark. Paths become another feature."""
     paths: list[str] = []
     if pa.types.is_struct(values.type):
         parts = {values.type.field(at).name: each for at, each in enumerate(values.flatten())}

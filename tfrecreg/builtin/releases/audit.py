@@ -365,7 +365,8 @@ class _Base:
     def _left_out(
         self, name: str, mine: Mapping[Version, Link], theirs: Mapping[Version, Link]
     ) -> Iterator[Issue]:
-        """Issues for new releases of this branch. They lack changes that the other branch released.
+        """Yield an issue if a new release of this branch lacks changes that the other branch
+        released.
         """
         shown = safe(self.revision)
         for version in sorted(mine.keys() - theirs.keys()):

@@ -266,8 +266,7 @@ class Tallied:
     compared: int = 0
     """Number of pairs in which both records were read."""
     kept: int = 0
-    """Number of pairs in which the second record has all features of the first record,
-    unchanged."""
+    """Number of pairs in which all features of the first record are unchanged in the second."""
     unread: int = 0
     """Number of pairs with a record that could not be read."""
     reason: str = ""
@@ -279,8 +278,7 @@ class Tallied:
     relabelled: int = 0
     """Number of pairs in which a label differs."""
     labels: Counter[tuple[str, str, str]] = field(default_factory=Counter)
-    """How often each change occurs. A change contains a feature, the old label and the new
-    label."""
+    """How often each change occurs. A change has a feature, the old label and the new label."""
     more_labels: int = 0
     """Number of all other label changes, which are not counted separately."""
 

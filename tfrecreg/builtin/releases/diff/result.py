@@ -299,8 +299,7 @@ class ListedExamples:
     def __call__(
         self, kind: ChangeKind, most: int | None = None, *, engine: Engine | None = None
     ) -> Iterator[RecordDiff]:
-        """Yield the examples of a kind. `most` limits their number. `engine` reads their records.
-        """
+        """Yield the examples of a kind. `most` limits their number. `engine` reads the records."""
         matched = self.matched
         if kind == "removed":
             return islice(self._alone(kind, self.before, matched.removed), most)

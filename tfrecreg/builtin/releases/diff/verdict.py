@@ -323,8 +323,7 @@ def _gains(before: Side, after: Side, matched: Matched, tallied: Tallied) -> Ite
 
 
 def _names(names: Sequence[str]) -> str:
-    """Join names without escaping them, because each complete reason is escaped when it is shown.
-    """
+    """Join names without escaping them, because the complete reason is escaped when shown."""
     shown = [f"`{name}`" for name in names[:_NAMED]]
     if len(names) > _NAMED:
         shown.append(f"{len(names) - _NAMED} more")
