@@ -36,9 +36,9 @@ def tfrecreg_sources() -> Iterator[SourceRecord]:
 
 
 def _examine(preview: RawPreview) -> Recognition | None:
-    """Recognize Parquet files that a README or a schema describes with Hugging Face's features, and
-    files with paths as on the Hub. Return None for other Parquet files if folders are beside them,
-    because their columns may name files in these folders.
+    """Recognize two kinds of Parquet files: those whose README or schema has Hugging Face's
+    features, and those with paths as on the Hub. Return None for other Parquet files if folders are
+    beside them, because their columns may name files in these folders.
     """
     from tfrecreg.api import Recognition
 

@@ -49,11 +49,11 @@ _Found = Iterator[tuple[TypePath, HubType]]
 
 
 def hub_types(metadata: Mapping[bytes, bytes], features: Any) -> HubTypes:
-    """The types of images, sounds, class names and arrays, by path. The metadata of the schema
-    declare them, or else the README's `features` do.
+    """The types of images, sounds, class names and arrays, by path. For each path, the metadata of
+    the schema override the README's `features`.
 
-    These types only add to Arrow's types. A path consists of the name of the column and the names
-    of the fields of structs. Lists add nothing to the path.
+    These types supplement Arrow's types. A path consists of the name of the column and the names of
+    the fields of structs. Lists add nothing to the path.
     """
     text = metadata.get(b"huggingface")
     try:
@@ -118,14 +118,14 @@ SchemaType = Literal["BYTES", "FLOAT", "INT"]
 _TEXT = "natural_language_domain {}"
 _TEXTS = ("string", "large_string", "string_view")
 _BLOBS = ("binary", "large_binary", "binary_view")
-"""Names of types, because old versions of pyarrow lack some of the types."""
+"""Names of types. The types themselves are not used, because old versions of pyarrow lack some."""
 LIST, FIXED = "[]", "[#]"
-"""The step into a list of any length, and the step into a list of fixed length."""
+"""Two steps: into a list of any length, and into a list of fixed length."""
 
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """One kind of values of a column. Picklable."""
+    """One leaf of the nested type of a column. Picklable."""
 
     column: str
     steps: tuple[str, ...]
@@ -137,13 +137,13 @@ class Leaf:
     """The name of the feature, or the prefix of the names of its features."""
     is_text: bool = False
     row_lengths: bool = False
-    """Whether the lengths of inner lists become a feature, because they vary."""
+    """Whether inner lists vary in length. If so, their lengths become a feature."""
     names: tuple[str, ...] = ()
     """Names of classes."""
     is_complete: bool = False
-    """Whether each row is known to have a value."""
+    """Whether it is certain that each row has a value."""
     is_named: bool = False
-    """Whether each class is known to have a name, so that no value is -1."""
+    """Whether it is certain that each class has a name. If so, no value is -1."""
 
     @property
     def is_list(self) -> bool:
@@ -290,8 +290,8 @@ def _with_statistics(leaf: Leaf, footers: Footers) -> Leaf:
 
 
 def _usual_names(leaves: Sequence[Leaf]) -> Iterator[Leaf]:
-    """The leaves. A single image gets its usual name, and so does a single class beside such an
-    image.
+    """The leaves. A single image gets its usual name. Beside such an image, a single class gets its
+    usual name as well.
     """
     images = [each for each in leaves if each.form == "image" and not each.is_list]
     classes = [each for each in leaves if each.form == "class" and not each.is_list]
@@ -305,7 +305,7 @@ def _usual_names(leaves: Sequence[Leaf]) -> Iterator[Leaf]:
 
 
 def _value_kind(kind: Any) -> tuple[SchemaType, bool]:
-    """The kind of feature that a type becomes, and whether it is text."""
+    """The schema type for an Arrow type, and whether the values are text."""
     types = pa.types
     if types.is_dictionary(kind):
         return _value_kind(kind.value_type)
@@ -326,7 +326,7 @@ def _unusable(why: str) -> RawDataError:
 
 
 class UnusableValue(Exception):
-    """No feature can hold a value. The arguments are the code and the reason."""
+    """A value cannot be stored in a feature. The arguments are the code and the reason."""
 
     def __init__(self, code: str, detail: str) -> None:
         super().__init__(detail)
@@ -423,7 +423,7 @@ def _floats(leaf: Leaf, values: Any, rounds: bool) -> Any:
 
 
 def _blobs(leaf: Leaf, values: Any) -> tuple[Example, str]:
-    """The bytes and paths of images or sounds, or other bytes that `tfrecreg export` wrote."""
+    """The features of images, sounds or other bytes, and a remark. Paths become another feature."""
     paths: list[str] = []
     if pa.types.is_struct(values.type):
         parts = {values.type.field(at).name: each for at, each in enumerate(values.flatten())}

@@ -223,9 +223,9 @@ class Footers:
     schema: Any = None
     """The Arrow schema, which all files share."""
     is_complete: dict[str, bool] = field(default_factory=dict)
-    """For the path of each column: whether it surely has no null."""
+    """Whether a column certainly has no null, by the column's path."""
     is_positive: dict[str, bool] = field(default_factory=dict)
-    """For the path of each column: whether it surely has no negative number."""
+    """Whether a column certainly has no negative number, by the column's path."""
 
     def add(self, group: Any) -> None:
         """Add the statistics of a row group."""

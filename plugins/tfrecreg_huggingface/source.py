@@ -49,7 +49,7 @@ _KEY, _SPLIT, _REST = "__key__", "__split__", "__rest__"
 _SCHEMA = "schema.pbtxt"
 _HEAD = "# The contract of a dataset made by the source `huggingface`. Tighten your copy.\n\n"
 _OVERHEAD = 64
-"""Estimated bytes of an example besides its values."""
+"""Estimated size in bytes of an example without its values."""
 _PLACE = Struct("<IQ")
 """The state of an item: the number of its file, and the number of its row in this file."""
 

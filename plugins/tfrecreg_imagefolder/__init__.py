@@ -3,9 +3,9 @@
 It is a plugin like any other: the entry-point group `tfrecreg` announces it, and the only module of
 the project that it imports is `tfrecreg.api`.
 
-- `listing`: the options, and the items of class folders, which may be in folders of splits
-- `label_file`: the items of a flat folder, labelled by a label file or by the names of files
-- `source`: :class:`~tfrecreg_imagefolder.source.ImageFolderSource`, which makes the examples
+- `listing` has the options, and lists the items of class folders, even in folders of splits.
+- `label_file` lists the items of a flat folder. Labels come from a label file or from file names.
+- `source` has :class:`~tfrecreg_imagefolder.source.ImageFolderSource`, which makes the examples.
 
 The schema is `imagefolder.pbtxt` (in the repository it is in `schemas/`).
 """
@@ -33,7 +33,7 @@ _NO_CLASSES = frozenset(
 )
 """Names of folders of other layouts, in lower case. Images in such a folder share no class."""
 _LOOKED_INTO = 40
-"""Number of class folders that are searched for an image."""
+"""Maximum number of class folders to search for an image."""
 
 
 @hookimpl

@@ -1,12 +1,12 @@
-"""The items of a flat folder whose images get labels from a label file, or from their names.
+"""The items of a flat folder. Labels come from a label file or from the names of the images.
 
 Three forms of label files are read, distinguished by the first line that is not empty:
 
-- a table of files and labels, with commas, tabs or semicolons. Its first line may name the columns:
-  ``file,label``, or ``file,label,split``
-- lines with a file, white space and a label
-- lines with a label alone, as in ImageNet's list of validation synsets (``n01751748``). The first
-  label belongs to the first file in the order of file names, and so on
+- A table has columns for files and labels, separated by commas, tabs or semicolons. Its first line
+  may name the columns: ``file,label`` or ``file,label,split``.
+- Each line has a file, white space and a label.
+- Each line has only a label, as in ImageNet's list of validation synsets (``n01751748``). The first
+  label belongs to the first file in the order of file names, and so on.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ Files = Mapping[str, tuple[int, SkipImage | None]]
 
 
 class LabelRow(NamedTuple):
-    """One line of a label file, or one file of the folder with the facts in its name."""
+    """The facts about one file, from a line of a label file or from the file's name."""
 
     line: int
     """Its number, from 1."""
@@ -129,7 +129,7 @@ def list_flat_folder(raw: Storage, options: ImageFolderOptions) -> Listing:
 def read_label_file(
     raw: Storage, path: str, options: ImageFolderOptions
 ) -> tuple[bool, list[LabelRow]]:
-    """Two results: whether the lines of a label file name files, and the lines."""
+    """Return whether the lines of a label file contain file names, and return the lines."""
     text = _read_text(raw, path, options)
     every = enumerate(text.replace("\r\n", "\n").split("\n"), start=1)
     lines = [(number, line) for number, line in every if line.strip()]
@@ -237,7 +237,7 @@ def _match_lines(
 
 
 def _match_pattern(files: Files, pattern: re.Pattern[str]) -> Iterator[LabelRow]:
-    """Each file with the class in its name, and the split of its folder."""
+    """A row for each file. The class comes from the file's name, and the split from its folder."""
     in_splits = all(is_usual_split(top) for top in {file.partition("/")[0] for file in files})
     for file, (_, problem) in files.items():
         match = pattern.search(file.rpartition("/")[2])

@@ -56,9 +56,9 @@ class ImageFolderOptions:
     labels_from: Literal[0, 1] = 0
     """The number of the first class."""
     label_file: str | None = None
-    """A file that labels the images: CSV with file and label, lines of file and label, or one label
-    per line in the order of the files' names, like ImageNet's synsets. The path is absolute or
-    relative to the raw folder, and may lead out of it."""
+    """A file that labels the images. It is CSV with file and label, or each line has a file and a
+    label, or only a label. Single labels follow the order of the files' names, like ImageNet's
+    synsets. The path is absolute or relative to the raw folder, and may lead out of it."""
     class_pattern: str | None = None
     """A regular expression for the names of files. The text of its first group is the class: for
     example, `^(n[0-9]+)_` finds the class `n01440764` in `n01440764_tench.jpg`."""
@@ -108,7 +108,7 @@ class ImageFolderOptions:
 
     @property
     def flat(self) -> bool:
-        """Whether a label file or the names of files replace class folders."""
+        """Whether labels come from a label file or from file names instead of class folders."""
         return self.label_file is not None or self.class_pattern is not None
 
     @property
@@ -124,14 +124,14 @@ class ImageFolderOptions:
 
 
 class ItemClass(NamedTuple):
-    """The data of an item besides its key, packed as MessagePack into its state.
+    """What an item's state contains, packed as MessagePack. The key is not part of the state.
 
     It is the same for all files of a class folder.
     """
 
     label: int
     folder: str
-    """The part of the file's path before the key: empty, or the split's folder and `/`."""
+    """The part of the path before the key. It is empty, or it is the split's folder and `/`."""
     name: str
     """The name of the class."""
 
@@ -170,7 +170,7 @@ class Listing:
 
 
 class Walk:
-    """Lists folders, and records the names that it leaves out."""
+    """Lists folders, and remembers which names it leaves out."""
 
     def __init__(self, raw: Storage, options: ImageFolderOptions, label_file: str = "") -> None:
         self.raw = raw
@@ -180,7 +180,7 @@ class Walk:
         self._left_out: dict[tuple[str, str], dict[str, None]] = {}
 
     def leave_out(self, split: str, kind: Literal["hidden", "stray"], path: str) -> None:
-        """Record a name that is not an item."""
+        """Remember a name that is left out."""
         self._left_out.setdefault((split, kind), {})[path] = None
 
     def leave_out_all(self, entry: Entry, split: str) -> None:
@@ -214,8 +214,9 @@ class Walk:
                 yield entry
 
     def files(self, folder: str, split: str) -> Iterator[tuple[str, int, SkipImage | None]]:
-        """The path and size of every file below a folder, and the reason if it cannot be opened.
-        Hidden files and files with unwanted extensions are left out and counted for `split`.
+        """Yield the path and size of every file below a folder. If a file cannot be opened, the
+        third value is the reason. Hidden files and files with unwanted extensions are left out.
+        They are counted as left-out files of `split`.
         """
         for entry in list_files(self.raw, folder, symlinks=self.symlinks):
             path = entry.path
@@ -231,8 +232,8 @@ class Walk:
 
 
 def find_split_folders(walk: Walk, layout: str) -> dict[str, str]:
-    """The split of each folder that holds class folders. Such a folder is the folder of a split, or
-    the raw folder itself, whose path is empty.
+    """Find folders that contain class folders, and map their paths to splits. Such a folder belongs
+    to a split, or it is the raw folder. The path of the raw folder is empty.
 
     Only names and kinds decide; no file is opened.
     """

@@ -1,9 +1,9 @@
 """Checks the releases of a registry without their bytes, for pull requests.
 
 A fault in one branch is visible in its own files. Releases of two branches with the same number or
-the same parent are found only by comparing the branches. `base` names the other branch.
-A change can break data and also make `tfrecreg.toml` accept the damage, so that its own gate
-passes. So loosened settings are reported as well.
+the same parent are found only by comparing the branches. `base` names the other branch. A change
+can break data, and also loosen the gate in `tfrecreg.toml` so that the data pass. So loosened
+settings are reported as well.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def _gates(before: Config, after: Config) -> Iterator[tuple[str, str]]:
 
 
 def _gate(before: GateConfig, after: GateConfig) -> Iterator[tuple[str, str]]:
-    """Yield the key of each loosened setting, and how it changed."""
+    """Yield two texts for each loosened setting: its key, and how the setting changed."""
     if _STRICT.index(after.fail_on) > _STRICT.index(before.fail_on):
         yield "fail_on", f"was {before.fail_on.value}, is {after.fail_on.value}"
     codes = plugins().codes().values() if before.severity != after.severity else ()
@@ -365,7 +365,9 @@ class _Base:
     def _left_out(
         self, name: str, mine: Mapping[Version, Link], theirs: Mapping[Version, Link]
     ) -> Iterator[Issue]:
-        """New releases of this branch that lack the changes of a release on the other branch."""
+        """Yield an issue if a new release of this branch lacks changes that the other branch
+        released.
+        """
         shown = safe(self.revision)
         for version in sorted(mine.keys() - theirs.keys()):
             for link, other in forks({**theirs, version: mine[version]}, across=True):
@@ -376,7 +378,9 @@ class _Base:
                     yield left_out_issue(name, link, other, link.version, shown)
 
     def _link(self, path: str) -> Link | None:
-        """The link of a release; None if it is damaged, since that branch's check reports this."""
+        """The link of a release. None if the release is damaged: the check of its branch reports
+        this.
+        """
         data = git.read_blob(self.root, self.commit, path)
         if data is None:
             return None

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tfrecreg.core.registry.history import Issue
 
 HISTORY = "registry.history"
-"""The name of a measure that says why git's history is unknown or incomplete."""
+"""The name of a measure. The measure says why git's history is unknown or incomplete."""
 
 
 class EmptyPart(NamedTuple):
@@ -35,7 +35,9 @@ class EmptyPart(NamedTuple):
 
 
 class RegistryValidator(Validator):
-    """Compares releases with their digests, each other, and git's history. It has no options."""
+    """Compares releases with their digests, with each other, and with git's history. It has no
+    options.
+    """
 
     name = "registry"
     Options = NoOptions
@@ -51,7 +53,7 @@ class RegistryValidator(Validator):
         return f"{what} not belong to a registry"
 
     def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], Ignoring]:
-        """A factory of visitors that ignore their shards."""
+        """Return a factory of visitors. The visitors ignore their shards."""
         del target
         read_limits(NoOptions, options, self.name)
         return Ignoring

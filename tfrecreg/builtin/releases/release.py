@@ -55,26 +55,26 @@ class ReleaseRequest:
 
     name: str
     version: str | None = None
-    """MAJOR.MINOR.PATCH; None or ``auto`` to count up the parent's number."""
+    """MAJOR.MINOR.PATCH. If it is None or ``auto``, the parent's number is increased."""
     bump: Level = "auto"
-    """Which part to count up if no version is given. ``auto`` takes the smallest legal step, and
-    gives no second number to a build that is already released."""
+    """Which part of the number to increase if no version is given. ``auto`` takes the smallest
+    legal step. If the newest release is of the same build, it keeps its number."""
     note: str = ""
     raw: str | None = None
-    """The shards are compared with the size of the raw data in this folder. None takes the size
-    from the manifest, or else the dataset's `raw` folder."""
+    """The shards are compared with the size of the raw data in this folder. If this is None, the
+    size comes from the manifest, or else from the dataset's `raw` folder."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ReleaseResult(ShortRepr):
-    """A release that was made now, or that existed already."""
+    """A release. Either it is new, or it already existed."""
 
     manifest: Manifest = field(repr=False)
     version: Version
     created: bool
     """Whether the release is new; False if this number already had the same content."""
     report: Report | None
-    """Report that the gate used; None if no release was created."""
+    """The report to which the gate was applied; None if no release was created."""
     commands: tuple[str, ...]
     """Git commands to run next; empty outside git."""
 

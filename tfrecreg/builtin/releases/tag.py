@@ -30,11 +30,11 @@ class TagResult:
     commit: str = ""
     """Tagged commit as hex; empty if there are no tags."""
     made: tuple[str, ...] = ()
-    """Tags that were made now."""
+    """Tags that this call made."""
     there: tuple[str, ...] = ()
     """Tags that already existed with the same meaning."""
     commands: tuple[str, ...] = field(default=(), repr=False)
-    """Commands to run next to publish the tags."""
+    """The next commands to run. They publish the tags."""
 
 
 def tag(

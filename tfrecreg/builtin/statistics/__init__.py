@@ -1,9 +1,9 @@
 """Statistics of features at scan speed, with NumPy.
 
 The result is a `DatasetFeatureStatisticsList` with the numbers that
-`tfdv.generate_statistics_from_tfrecord` gives for the same files, options and schema. Features with
-many distinct values may have other numbers: see ``docs/statistics.md``. For code that shows or
-checks statistics::
+`tfdv.generate_statistics_from_tfrecord` gives for the same files, options and schema. The numbers
+may differ from TFDV's if a feature has many distinct values: see ``docs/statistics.md``. For code
+that shows or checks statistics::
 
     collector = StatisticsCollector(StatisticsOptions(schema=target.schema))
     run_scan(target, [collector], engine)

@@ -1,7 +1,7 @@
-"""Computes the numbers that TFDV gives for features, as TFDV's message.
+"""Computes the same statistics of features as TFDV, in the form of TFDV's message.
 
-TFDV estimates quantiles and histograms. Here they are exact for a few thousand distinct numbers,
-and are estimated if a feature has more: see :class:`.sketches.Quantiles`.
+TFDV estimates quantiles and histograms. Here they are exact if a feature has at most a few thousand
+distinct numbers; otherwise they are estimated: see :class:`.sketches.Quantiles`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Values(NamedTuple):
 
     kind: Kind
     per_example: _Ints
-    """Number of values per example, for the examples in which the feature has a kind."""
+    """Number of values per example. Examples in which the feature has no kind are left out."""
     numbers: NDArray[Any]
     """The values if they are INT64 or FLOAT; for BYTES, their sizes in bytes."""
     keys: Sequence[bytes] = ()
@@ -156,7 +156,8 @@ class _Feature:
         self.kind = Kind.UNSET
         self.present = self.values = 0
         self.fewest, self.most = math.inf, 0
-        """Smallest and largest number of values per example that has the feature."""
+        """Smallest and largest number of values per example. Examples without the feature are left
+        out."""
         self.size = 0
         """Total size of the values in bytes, or in characters if they are categorical numbers."""
         self.smallest, self.largest = math.inf, 0
@@ -167,7 +168,7 @@ class _Feature:
         """Mean and variance of the `counted` numbers that are not NaN."""
         self.low, self.high = math.inf, -math.inf
         self.quantiles, self.lengths = Quantiles(), Quantiles()
-        """Quantiles of its numbers, and of the number of values per example."""
+        """Quantiles of the feature's numbers, and quantiles of how many values each example has."""
 
     def add_counts(self, values: Values) -> None:
         self.kind = self.kind or values.kind
@@ -213,7 +214,7 @@ class _Feature:
         self.lengths.merge(other.lengths)
 
     def _combine(self, counted: int, mean: float, variance: float) -> None:
-        """Combine with the mean and variance of further numbers (Chan, Golub and LeVeque)."""
+        """Update the mean and variance for more numbers, as described by Chan, Golub and LeVeque."""
         total = self.counted + counted
         if not counted:
             return
@@ -270,7 +271,8 @@ class _Parts:
         """For each part, the number of examples without it."""
         self.least: dict[str, int] = {}
         self.most: dict[str, int] = {}
-        """For each part, its number of values minus that of the value feature: lowest and highest.
+        """For each part, the lowest and highest difference between two numbers of values in an
+        example: the part's number minus the value feature's number.
         """
 
     def add(self, derived: DerivedFeature, lengths: Mapping[str, int], times: int) -> None:
@@ -323,7 +325,8 @@ def _fill_equal_weight(
 
 
 def _categories(numbers: NDArray[Any]) -> tuple[dict[CountedValue, int], int]:
-    """How often each number occurs, and the total length of all numbers, written as text.
+    """How often each number occurs, and the total length of all numbers if they are written as
+    text.
 
     FLOAT numbers are counted as text, as in TFDV: `1.0` as `1`.
     """

@@ -129,7 +129,7 @@ class StatisticsPart:
         """Accumulates the statistics. None after a conflict: then only examples are counted."""
 
     def add(self, batch: ExampleColumns) -> None:
-        """Add examples whose types were noted before."""
+        """Add examples. Call :meth:`note_types` with their types first."""
         self.examples += batch.num_rows
         if self._accumulator is not None:
             self._accumulator.add(batch)
@@ -252,7 +252,9 @@ class StatisticsVisitor(Visitor):
 
 
 def _columns(examples: Sequence[Example], images: frozenset[str]) -> ExampleColumns | Conflict:
-    """Decoded examples as columns, or the first feature with values of two types."""
+    """Turn decoded examples into columns. If a feature has values of two types, return this
+    conflict.
+    """
     features: defaultdict[str, list[Feature]] = defaultdict(list)
     for example in examples:
         for name, feature in example.items():
@@ -302,16 +304,16 @@ def make_visitor(options: StatisticsOptions, shard: Shard) -> Visitor:
 
 
 class _Follower(Visitor):
-    """Returns the part of a visitor that the same scan calls before this one."""
+    """Returns the result of another visitor, which the same scan calls before this visitor."""
 
     def __init__(self, leader: StatisticsVisitor) -> None:
         self._leader = leader
 
     def batch(self, batch: RecordBatch) -> None:
-        """Ignore the batch: the other visitor processes it."""
+        """Ignore the batch, because the other visitor handles it."""
 
     def fault(self, fault: Fault) -> None:
-        """Ignore the fault: the other visitor processes it."""
+        """Ignore the fault, because the other visitor handles it."""
 
     def close(self, end: StreamEnd) -> StatisticsPart:
         del end
@@ -329,7 +331,7 @@ class SplitStatistics:
     examples: int
     """Number of examples."""
     left_out: LeftOut
-    """Records of the split that the statistics exclude."""
+    """Records of the split that are missing from the statistics."""
     sketched: tuple[str, ...]
     """Features with more distinct values than fit in memory. Their frequent values and their number
     of distinct values are estimates."""

@@ -2,14 +2,14 @@
 
 The measures follow `tensorflow_data_validation/anomalies/metrics.cc`:
 
-* L-infinity: the largest difference between the shares that a value has on the two sides
-* normalized absolute difference: the largest difference between the counts that a value has on the
-  two sides, divided by the sum of all counts
-* Jensen-Shannon divergence, with logarithms of base 2: ``(D(P|M) + D(Q|M)) / 2`` for the mean M of
-  two distributions P and Q. Buckets are divided at the bounds of both histograms, as if the numbers
-  in a bucket were spread evenly. Buckets without width are compared separately. Infinite numbers
-  and NaN never match the other side. NaN counts only if the buckets of both sides have equal
-  bounds.
+* L-infinity compares shares. It is the largest difference between a value's shares on both sides.
+* The normalized absolute difference compares counts. It is the largest difference between a value's
+  counts on both sides, divided by the sum of all counts.
+* The Jensen-Shannon divergence is ``(D(P|M) + D(Q|M)) / 2`` for the mean M of two distributions P
+  and Q, with logarithms of base 2. Buckets are divided at the bounds of both histograms, as if the
+  numbers in a bucket were spread evenly. Buckets without width are compared separately. An infinite
+  number never equals a number of the other side, and neither does NaN. NaN counts only if the
+  buckets of both sides have equal bounds.
 """
 
 from __future__ import annotations

@@ -191,7 +191,7 @@ def _summed_up(
     collector: StatisticsCollector,
     features: Sequence[str] = (),
 ) -> Stats:
-    """The statistics of all splits. Caches new ones if the bytes match the manifest."""
+    """The statistics of all splits. New statistics are cached if the bytes match the manifest."""
     made = {each.split: each for each in collector.statistics()}
     contents = _contents(target)
     if target.home is not None:

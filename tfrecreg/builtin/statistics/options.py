@@ -19,7 +19,8 @@ class DerivedFeature(NamedTuple):
     value: str
     """The feature with the values."""
     parts: tuple[str, ...]
-    """The features with the indices, or the feature with the weights."""
+    """If `sparse` is true, the features with the indices; otherwise the feature with the
+    weights."""
     sparse: bool
 
 

@@ -1,19 +1,20 @@
 """Estimates quantiles and frequencies of many values in bounded memory.
 
 Quantiles are deterministic and mergeable. Up to 4,096 distinct numbers are counted, so quantiles
-are exact. If there are more, levels store them: a number of level i stands for 2^i numbers. When a
+are exact. More numbers are stored in levels. Each number in level i represents 2^i numbers. When a
 level is full, it is sorted, and every second number moves up a level: numbers 1, 3, 5 … one time,
-numbers 2, 4, 6 … the next time. Moving up from level i changes a rank by at most 2^i, and happens
-at most N / (4095 · 2^i) times for N numbers. So the rank of a quantile is off by at most (1 +
-log2(N / 4096)) / 4095 of all numbers: 0.3 % for a million, 0.5 % for a billion.
+numbers 2, 4, 6 … the next time. A move up from level i changes a rank by at most 2^i. N numbers
+cause at most N / (4095 · 2^i) such moves. So the rank of a quantile is off by at most (1 + log2(N /
+4096)) / 4095 of all numbers: 0.3 % for a million, 0.5 % for a billion.
 
 The module also finds the most frequent values of features, and counts distinct values.
 
 Values are counted exactly while the counts of all features fit in memory. If they do not, the
 largest feature switches to two deterministic, mergeable sketches:
 
-* Misra and Gries' counters, for frequencies: each is too low by less than 1/1024 of all values
-* the 16,384 smallest hashes, for the number of distinct values: its standard error is 0.8 %
+* Misra and Gries' counters estimate frequencies. Each counter is too low, by less than 1/1024 of
+  the number of values.
+* The 16,384 smallest hashes estimate the number of distinct values. The standard error is 0.8 %.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class Quantiles:
         """Numbers that were added but are not counted yet."""
         self._waiting = 0
         self._values: _Floats = np.zeros(0)
-        """The distinct numbers, ascending, as long as they are counted exactly."""
+        """The distinct numbers in ascending order; empty once levels are used."""
         self._counts: _Ints = np.zeros(0, np.int64)
         self._levels: list[_Floats] = []
         """The levels; empty as long as numbers are counted exactly."""
@@ -131,7 +132,8 @@ def _counted(values: _Floats, counts: _Ints) -> tuple[_Floats, _Ints]:
 def ranked(values: _Floats, counts: _Ints, buckets: int) -> _Floats:
     """The bounds of buckets that each have an equal share of the numbers, shape (buckets + 1,).
 
-    Bound k is the number at index N k // buckets of all N numbers in ascending order, as in TFDV.
+    The N numbers are sorted in ascending order. Bound k is at index ``N * k // buckets``, as in
+    TFDV.
     """
     behind = np.cumsum(counts)
     places = np.minimum(behind[-1] * np.arange(buckets + 1) // buckets, behind[-1] - 1)
@@ -185,7 +187,7 @@ class ValueCounts:
         return tuple(sorted(self._sketches))
 
     def add(self, feature: str, pairs: Iterable[tuple[CountedValue, int]]) -> None:
-        """Count values, given with their frequencies. Pass bytes through :func:`value_key`."""
+        """Add values with their frequencies. Pass bytes through :func:`value_key`."""
         if feature in self._sketches:
             self._sketches[feature].add(dict(pairs))
             return
@@ -265,7 +267,7 @@ class _Sketch:
         self.counts[value] = self.counts.get(value, 0) + count
 
     def _reduce(self) -> None:
-        """Drop the smallest counts, and subtract the largest dropped count from the others."""
+        """Drop the smallest counts. Subtract the largest dropped count from the counts that stay."""
         if len(self.counts) > _COUNTERS:
             least = heapq.nlargest(_COUNTERS + 1, self.counts.values())[-1]
             self.counts = {

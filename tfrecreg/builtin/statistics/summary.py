@@ -52,13 +52,14 @@ def messages() -> Any:
 Type = Literal["int64", "float", "bytes", "picture", "struct"]
 
 _TYPES: tuple[Type, ...] = ("int64", "float", "bytes", "picture", "struct")
-"""Types, indexed by TFDV's enum: BYTES means bytes with an image domain, STRING any other bytes."""
+"""Types, indexed by TFDV's enum. BYTES means bytes with an image domain. STRING means any other
+bytes."""
 
 
 NOT_UTF8 = "__BYTES_VALUE__"
 """The text that stands for values that are not UTF-8."""
 _BARS = 10
-"""Number of frequent values in a histogram. A histogram of numbers has as many buckets."""
+"""Number of frequent values in a histogram, and number of buckets in a histogram of numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +83,7 @@ class Texts:
 
     unique: int
     mean_length: float
-    """Mean length in bytes, or in characters for numbers."""
+    """Mean length in bytes. For numbers, the mean length of their text in characters."""
     not_utf8: int
     top: tuple[tuple[str, float], ...]
     """The most frequent values with their counts, the most frequent first. They are not escaped,
@@ -281,7 +282,7 @@ def _number(value: float, kind: str) -> str:
 
 
 def _percent(part: float, whole: float) -> str:
-    """``12 %``. Never 0 % or 100 % unless the share is exactly that."""
+    """``12 %``. The result is 0 % or 100 % only if the share is exactly 0 or 1."""
     if not whole:
         return ""
     share = 100 * part / whole
@@ -293,9 +294,10 @@ def _percent(part: float, whole: float) -> str:
 
 
 def sparkline(counts: Sequence[float]) -> str:
-    """The first ten counts as block characters, whose heights are relative to the largest count.
+    """Draw the first ten counts with block characters. The height of a block is relative to the
+    largest count.
 
-    A count of zero is a space. Every other count has at least the lowest block.
+    A space stands for zero. Every other count is drawn with at least the lowest block.
     """
     shown = counts[:_ROWS_BARS]
     most = max(shown, default=0)

@@ -116,7 +116,8 @@ class DriftOptions:
     """The options of the validator."""
 
     threshold: Annotated[float, Meta(ge=0, le=1)] = 0.1
-    """The largest allowed distance, from 0 to 1, for labels and sizes without a comparator."""
+    """The largest allowed distance of labels and sizes, from 0 to 1. It applies only if the schema
+    has no comparators."""
     min_examples: Annotated[int, Meta(ge=0)] = 100
     """Splits with fewer examples are compared only with the comparators of the schema."""
     split: str = "train"
@@ -124,7 +125,9 @@ class DriftOptions:
 
 
 class DriftValidator(StatisticsScan):
-    """Compares the features for which the schema has comparators, or else labels and sizes."""
+    """Compares the features that have comparators in the schema. If none has any, compares labels
+    and sizes.
+    """
 
     name = "drift"
     Options = DriftOptions

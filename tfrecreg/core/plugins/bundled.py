@@ -1,4 +1,4 @@
-"""Names the bundled modules that have hooks or commands. They are imported by these names.
+"""The names of the bundled modules with hooks or commands. The modules are imported by these names.
 
 Entry points would require a search of all installed distributions, and would not be found in a
 checkout that is not installed. Nothing else imports these modules.

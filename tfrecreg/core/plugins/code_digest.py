@@ -1,8 +1,8 @@
 """A digest of a distribution's files, which identifies its code if its version does not.
 
-If a distribution was installed from an index or a wheel, its version identifies its code. The code
-of an editable install, of a local folder, or of modules that no installer recorded can change while
-the version stays the same. The digest shows that results come from different code.
+If a distribution was installed from an index or a wheel, its version identifies its code. Other
+code can change while the version stays the same: an editable install, a local folder, or modules
+that no installer recorded. The digest shows that results come from different code.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def code_of(distribution: str, *modules: str) -> str:
 
 
 def code_digest(distribution: str, *modules: str) -> str:
-    """The digest, in hex, of the packages that contain `modules` or the entry points' modules.
+    """The digest, in hex, of all packages with a module of `modules` or of an entry point.
 
     It is computed once per process, soon after the code was loaded.
     """

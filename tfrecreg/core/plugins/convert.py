@@ -10,8 +10,8 @@ The JSON form of a feature loses nothing:
 "text"           BYTES         valid UTF-8
 {"base64": …}    BYTES         any other bytes
 [ … ]            several values of one of these kinds
-{"kind": …}      no values: ``bytes``, ``float``, ``int64``, or ``unset`` for no kind
-{"float32": …}   FLOAT with values that are not finite: base64 of the little-endian bits
+{"kind": …}      no values, but a kind: ``bytes``, ``float``, ``int64`` or ``unset``
+{"float32": …}   FLOAT if a value is not finite, as base64 of the little-endian bits
 """
 
 from __future__ import annotations
@@ -212,14 +212,14 @@ def _write_description(
 
 
 def _splits(dataset: ExportedDataset, shards: Sequence[ExportedShard]) -> list[str]:
-    """All splits. If a condition chose records, only the splits that have such records."""
+    """All splits. If a condition chose records, splits without chosen records are left out."""
     chosen = {each.entry.split for each in shards if each.digests}
     names = [each.name for each in dataset.manifest.splits]
     return names if dataset.where is None else [each for each in names if each in chosen]
 
 
 def _split(name: str, shards: Sequence[ExportedShard]) -> dict[str, Any]:
-    """The entry of a split: the number and the content digest of its written records."""
+    """The entry of a split. It has the number of written records, and their content digest."""
     digests = b"".join(each.digests for each in shards if each.entry.split == name)
     return {
         "name": name,

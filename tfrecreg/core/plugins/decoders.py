@@ -83,14 +83,14 @@ class Decoders:
             return decoded(other)
 
     def find_bundled(self, feature: str, data: bytes) -> FeatureDecoder | None:
-        """The bundled decoder that reads a value; None if none does."""
+        """The bundled decoder that reads a value; None if no bundled decoder reads the value."""
         if feature in self.pixels:
             return self.pixels[feature]
         start = data[:START]
         return next((each for each in _bundled(self._off) if each.reads(feature, start)), None)
 
     def find_third_party(self, feature: str, data: bytes) -> FeatureDecoder | None:
-        """The decoder of another distribution that reads a value; None if none does."""
+        """The third-party decoder that reads a value; None if no such decoder reads the value."""
         start = data[:START]
         return next((each for each in self.third_party() if each.reads(feature, start)), None)
 
@@ -125,7 +125,9 @@ class Decoders:
             return None
 
     def _reader(self, feature: str, data: bytes) -> FeatureDecoder:
-        """The decoder that reads a value. If none does, a decoder whose error explains why."""
+        """The decoder that reads a value. If no decoder reads the value, return one whose error
+        explains why.
+        """
         found = self.find_bundled(feature, data) or self.find_third_party(feature, data)
         if found is None and not _bundled(self._off):
             raise ValueError("no decoder reads it")
@@ -145,7 +147,7 @@ def decoders_of(home: Storage | None, pixels: Mapping[str, DeclaredPixels] = _NO
 
 
 def target_decoders(target: Target) -> Decoders:
-    """The decoders for the records of a target, with the pixels that its schema declares."""
+    """The decoders for a target's records. They decode the pixels that the schema declares."""
     pixels: Mapping[str, DeclaredPixels] = _NONE
     if target.schema is not None and "pixels:" in target.schema:
         from tfrecreg.core.schema.proto import parse_schema  # few schemas declare pixels

@@ -34,7 +34,7 @@ from tfrecreg.core.values.text import did_you_mean, listed, safe, type_text
 R_co = TypeVar("R_co", bound=PluginRecord[Any], covariant=True)
 
 MARK = "tfrecreg_impl"
-"""The attribute of a function that is marked with `hookimpl`."""
+"""The name of the attribute that `hookimpl` sets on a function."""
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _CODE = re.compile(r"[A-Z]{3}[0-9]{3}")
 _FAMILIES = frozenset(PAGES.values())
@@ -63,7 +63,7 @@ class Announced(Generic[R_co]):
 
     @property
     def plugin_id(self) -> PluginId:
-        """The plugin as messages name it."""
+        """How messages refer to the plugin."""
         return PluginId(self.record.kind, self.name, self.distribution, self.version)
 
     @property

@@ -32,7 +32,7 @@ def engine(name: str = _LOCAL, *, jobs: int | None = None, **options: object) ->
             :mod:`concurrent.futures`, or an engine of another plugin.
         jobs: number of workers. The default is one per usable processor, or all workers of a
             cluster.
-        options: the engine's own options, the same as for ``--engine-option``:
+        options: the engine's own options, as for ``--engine-option``. This page lists them:
             https://github.com/tfrecreg/tfrecreg/tree/main/docs/engines.md
 
     Raises:

@@ -34,7 +34,7 @@ def entries(distribution: metadata.Distribution) -> list[metadata.EntryPoint]:
 
 
 def module_of(entry: metadata.EntryPoint) -> str:
-    """The module that an entry point names."""
+    """The module to which an entry point refers."""
     return entry.value.partition(":")[0].strip()
 
 

@@ -88,7 +88,7 @@ class ExportedShard:
     """The digests of the records in the written file, concatenated in order. Empty if the shard's
     stream is unchanged."""
     seen: Any = None
-    """A small result for the shard that the exporter may define."""
+    """A small result for the shard. Each exporter defines what it is."""
 
 
 def expect_file(task: ShardToExport) -> None:
@@ -108,8 +108,8 @@ def export_plain(
 
     Args:
         task: the shard.
-        see: a function that gets the records when they are read again.
-        seen: the value of `seen` in the result.
+        see: a function that is called with each batch of records when the file is read back.
+        seen: the object for the field `seen` of the result.
 
     Raises:
         RefusedError: the shard is missing, damaged or replaced.
@@ -221,7 +221,7 @@ class ExportedDataset:
     """The build or release that is exported."""
 
     to: str
-    """Name of the exporter, as ``--to`` names it."""
+    """The name of the exporter, which is the value of ``--to``."""
     resolved: Resolved
     engine: Engine
     """The engine to work with."""
@@ -307,7 +307,8 @@ class Exporter(ExtensionPoint, ABC):
         self.options = options
 
     def expect(self) -> None:
-        """Check before any work that the format can express the dataset and the options.
+        """Check whether the format can express the dataset and the options. This is called before
+        any work.
 
         Raises:
             UsageError: the format cannot express the schema, a name or an option.

@@ -1,10 +1,9 @@
 """Guards calls of plugin code, so that its exceptions and its output do no harm.
 
-Every call of a plugin is in a block of :func:`calling`. In the block:
-
-- A plugin can raise only an `Exception` or `KeyboardInterrupt`. Every other `BaseException`, for
-  example from ``sys.exit()``, becomes a :class:`Misbehaviour`.
-- Printed output goes to stderr, because stdout is the result of a command.
+Every call of a plugin is in a block of :class:`calling`, which has two effects. First, only an
+`Exception` or `KeyboardInterrupt` can leave the block. Any other `BaseException`, for example from
+``sys.exit()``, becomes a :class:`Misbehaviour`. Second, printed output goes to stderr, because
+stdout is the result of a command.
 
 Plugins are trusted code: see SECURITY.md.
 """
@@ -41,7 +40,7 @@ DEBUG = "TFRECREG_DEBUG"
 
 @dataclass(frozen=True, slots=True)
 class PluginId:
-    """A plugin as messages name it: its kind, name and distribution. Picklable."""
+    """How messages refer to a plugin: by its kind, name and distribution. Picklable."""
 
     kind: str
     """``source``, ``validator``, or ``plugin`` for an entry point."""
@@ -91,8 +90,8 @@ os.register_at_fork(after_in_child=lambda: setattr(_State, "lock", Lock()))
 
 
 class Diverted:
-    """A block in which printed output goes to stderr. Blocks of several threads may overlap: the
-    last block to end restores stdout.
+    """A block in which printed output goes to stderr. Blocks of several threads may overlap. Stdout
+    is restored when all of them have ended.
     """
 
     __slots__ = ()
@@ -128,8 +127,8 @@ class calling(Diverted):
 _PASSED = (UsageError, MissingExtraError, StorageError)
 """Errors of plugins that are shown to the user unchanged."""
 _PASSED_BY = {"exporter": (*_PASSED, RefusedError)}
-"""For kinds of plugins that may raise more errors, the errors that are shown unchanged. For
-example, an exporter may read damaged shards."""
+"""Errors that are shown unchanged, by kind of plugin. Only kinds with more errors than `_PASSED`
+are listed. For example, an exporter may read damaged shards."""
 
 
 def called(plugin_id: PluginId, name: str, function: Callable[..., T], *arguments: Any) -> T:
@@ -156,8 +155,9 @@ def failure(plugin_id: PluginId, what: str, error: BaseException) -> TfrecregErr
 
 
 def is_told(error: BaseException, passed: tuple[type[TfrecregError], ...] = _PASSED) -> bool:
-    """Whether a plugin's error is shown unchanged. Errors of the plugin's own classes never are,
-    because they could have any exit code."""
+    """Whether a plugin's error is shown unchanged. An error of the plugin's own class is never
+    shown unchanged, because it could have any exit code.
+    """
     return isinstance(error, passed) and type(error).__module__ == TfrecregError.__module__
 
 

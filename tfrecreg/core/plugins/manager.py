@@ -93,7 +93,7 @@ class Plugins:
         )
 
     def without(self, names: Iterable[str], by: str) -> Plugins:
-        """These plugins except those in `names`, which become :class:`Disabled`."""
+        """A copy of these plugins, in which the plugins in `names` are :class:`Disabled`."""
         names = tuple(names)
         off = [each for each in self._announced if any(has_name(each, name) for name in names)]
         for each in off:
@@ -195,8 +195,8 @@ class Plugins:
         *,
         also: Iterable[str] = (),
     ) -> tuple[Any, dict[str, str]]:
-        """Read the options of the plugin of that kind and name. The results are an object of its
-        `Options` and the options as text.
+        """Read the options of the plugin of that kind and name. The first result is an object of
+        the plugin's `Options`. The second result has the options as text.
         """
         plugin_id = self.find(kind, name).plugin_id
         loaded = self.load(kind, name)
@@ -212,7 +212,8 @@ class Plugins:
     ) -> tuple[SourceOptions, dict[str, str]]:
         """Read the options of the source of that name, and the options that all sources share.
 
-        The second result has all options as text, but the shared ones only if `split` is given.
+        The second result has the options as text. It contains the shared options only if `split` is
+        given.
         """
         from tfrecreg.core.build.sources.deal import DealOptions, SourceOptions, shared_options
 
@@ -240,7 +241,7 @@ class Plugins:
         return GuardedSource.open(kind, found.plugin_id, raw, options, codes)
 
     def named(self, name: str) -> list[Announced[Any]]:
-        """The plugins of that name, ``mnist`` or ``distribution:mnist``, in order of kind."""
+        """The plugins of a name such as ``mnist`` or ``distribution:mnist``, sorted by kind."""
         known = [each for kind in PLUGIN_KINDS for each in self.every(kind)]
         found = [each for each in known if has_name(each, name)]
         if not found:
@@ -315,8 +316,9 @@ def plugins_but(off: Sequence[str], found: Plugins | None = None) -> Plugins:
 
 
 def plugins_with(name: str, home: Storage | None) -> Plugins:
-    """The plugins among which to look for `name`: the registry's if it is a local plugin, else the
-    plugins of this process."""
+    """Where to look for `name`. If `name` is a local plugin, use the registry's plugins; otherwise
+    use the plugins of this process.
+    """
     if home is None or not is_local(name):
         return plugins()
     from tfrecreg.core.registry.registry import Registry  # few sources are local

@@ -1,4 +1,4 @@
-"""Lets sources recognize raw data by a small part of them, and holds a source's answer.
+"""Shows sources a small part of raw data, so that they can recognize their format.
 
 A source sees only a :class:`RawPreview`: the first names of some folders, and the first bytes of
 some files. So it answers quickly even for a folder of a million files, or for a bucket.
@@ -45,18 +45,20 @@ class Recognition(NamedTuple):
 
     strength: Strength
     """``exact``: names or contents that only this format has. ``layout``: an arrangement of files
-    that the source reads, but that other data may have as well. ``general``: files of a kind that
-    it reads. ``refused``: files of a kind that it refuses. The error says what helps.
+    that the source reads, but that other data may have as well. ``general``: the source reads files
+    of this kind. ``refused``: the source refuses files of this kind, and its error says what to do
+    instead.
     """
     reason: str
     """What was found, as the end of a sentence ``FOLDER has …``: ``4 IDX files``."""
     aside: Sequence[str] = ()
-    """Names of files and folders directly in the folder that the source would ignore."""
+    """Names of files and folders that the source would ignore. They are at the top of the raw
+    folder."""
 
 
 class RawPreview:
-    """A small part of raw data. It lists 10,000 names per folder in at most 100 folders, and reads
-    65,536 bytes per file from at most 20 files. :meth:`below` stops after 100,000 files.
+    """A small part of raw data. It lists at most 100 folders, and 10,000 names in each. It reads at
+    most 20 files, and 65,536 bytes of each. :meth:`below` stops after 100,000 files.
 
     Folders and files beyond these limits look empty. Links are followed.
     """
@@ -112,8 +114,9 @@ class RawPreview:
         return f"{bound}{number:,} {what}{'' if number == 1 else 's'}"
 
     def aside(self, used: Iterable[str]) -> list[str]:
-        """The names directly in the folder, except hidden names and the first parts of paths in
-        `used`."""
+        """The names at the top of the folder. Hidden names are left out. A name is also left out if
+        it is the first part of a path in `used`.
+        """
         tops = {path.partition("/")[0] for path in used}
         return [each.path for each in self.entries() if _shown(each) and each.path not in tops]
 
@@ -241,7 +244,9 @@ def build_hint(place: str, known: Plugins) -> str:
 
 
 def raw_folder(place: str, record: SourceRecord) -> str:
-    """The folder with a source's raw data: `place`, or one above or below it; empty if none."""
+    """The folder with a source's raw data. It is `place`, or it is above or below `place`. Empty if
+    no folder is found.
+    """
     return next((folder for folder, _ in _matching(place, record)), "")
 
 

@@ -1,7 +1,7 @@
 """The announcements of plugins: one record class for each kind of plugin.
 
-A record is small, because it is made whenever plugins are listed. The function `load` does slow
-imports. It returns a class; for a command, it returns a click command.
+A record is small, because it is made whenever plugins are listed. The function `load` imports what
+is slow to import. It returns a class; for a command, it returns a click command.
 """
 
 from __future__ import annotations
@@ -88,8 +88,8 @@ class SourceRecord(PluginRecord["type[Source]"]):
 
 @dataclass(frozen=True, slots=True)
 class ValidatorRecord(PluginRecord["type[Validator]"]):
-    """How a plugin announces a validator, a value of ``--only`` and ``--skip``. The class inherits
-    from `Validator` or `RecordValidator`.
+    """How a plugin announces a validator. ``--only`` and ``--skip`` accept the validator's name.
+    The class inherits from `Validator` or `RecordValidator`.
     """
 
     name: str
@@ -98,13 +98,13 @@ class ValidatorRecord(PluginRecord["type[Validator]"]):
     """The codes of all its findings."""
     load: Callable[[], type[Validator]]
     runs_with: Literal["always", "baseline", "expected", "items", "limits", "asked"] = "always"
-    """When the validator runs if ``--only`` does not name it. ``always`` means in every check,
-    ``asked`` means never. ``baseline``, ``expected`` and ``items`` need a check that compares with
-    a baseline (``--against``), expected values (``--same-as``, ``--expect``) or a source's items
-    (``--source``). ``limits`` needs a gate that has options for the validator.
+    """Which checks run the validator without ``--only``. ``always`` means every check, and
+    ``asked`` means none. ``baseline`` means checks with ``--against``. ``expected`` means checks
+    with ``--same-as`` or ``--expect``. ``items`` means checks with a source's items (``--source``).
+    ``limits`` means checks whose gate has options for the validator.
     """
     reads_back: bool = False
-    """Whether a new build must pass it before it replaces the old build."""
+    """Whether a new build must pass this validator before the new build replaces the old one."""
     needs_schema: bool = False
     """Whether it compares records with the schema. If so, it needs builds with a schema."""
 
@@ -129,8 +129,8 @@ class ExporterRecord(PluginRecord["type[Any]"]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportFormatRecord(PluginRecord["type[Any]"]):
-    """How a plugin announces a format of reports, a value of ``--format``. The class inherits from
-    `ReportFormat`.
+    """How a plugin announces a format of reports. ``--format`` accepts the format's name. The class
+    inherits from `ReportFormat`.
     """
 
     kind = "report format"
@@ -143,10 +143,11 @@ class ReportFormatRecord(PluginRecord["type[Any]"]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineRecord(PluginRecord["type[Any]"]):
-    """How a plugin announces an engine, a value of ``--engine``."""
+    """How a plugin announces an engine. ``--engine`` accepts the engine's name."""
 
     argument: str = ""
-    """The text after the name and a colon, for messages: ``MODULE:CALLABLE``; empty if none."""
+    """What follows ``NAME:``, as messages show it: ``MODULE:CALLABLE``. Empty if nothing
+    follows."""
 
     kind = "engine"
     plural = "engines"

@@ -1,4 +1,4 @@
-"""The mark of a plugin's hooks, which are functions that announce records.
+"""The decorator that marks a plugin's hooks. A hook is a function that announces records.
 
 A plugin is a module with one or more hooks, marked with ``hookimpl``, and an entry point of the
 group ``tfrecreg`` that names the module::

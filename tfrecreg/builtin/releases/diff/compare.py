@@ -1,7 +1,7 @@
 """Compares the records of two versions feature by feature. Each comparison is a pass over records.
 
-A pass is a function that takes the readers of both sides and some places. It keeps no state, so its
-results are the same, in the same order, for any number of processes.
+A pass is a function of two arguments: the readers of both sides, and the places to read. It keeps
+no state, so its results are the same, in the same order, for any number of processes.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ class RecordChange:
     the records is not an Example.
     """
     labels: tuple[tuple[str, str, str], ...] = ()
-    """Each is a feature, its label before, and its label after."""
+    """Each tuple contains a feature, the old label and the new label."""
     size: int = 0
     """Bytes of the payloads that were read."""
     unread: str = ""
@@ -177,7 +177,9 @@ class LabelMaps:
 
 
 def _label(feature: Feature, names: Sequence[str]) -> str:
-    """A single value, with the name of its class. For several values, only their number."""
+    """A single value, with the name of its class. If there are several values, the text says only
+    how many.
+    """
     if feature.count != 1:
         return f"({feature.count} values)"
     (value,) = feature.values
@@ -254,7 +256,7 @@ class FeatureCounts:
     added: int = 0
     removed: int = 0
     changed: int = 0
-    """Number of examples in which the feature has another kind or other values."""
+    """Number of examples in which the kind or the values of the feature differ."""
 
 
 @dataclass(slots=True)
@@ -262,9 +264,9 @@ class Tallied:
     """Result of comparing paired records."""
 
     compared: int = 0
-    """Number of pairs whose records were both read."""
+    """Number of pairs in which both records were read."""
     kept: int = 0
-    """Number of pairs whose second record has all features of the first, unchanged."""
+    """Number of pairs in which all features of the first record are unchanged in the second."""
     unread: int = 0
     """Number of pairs with a record that could not be read."""
     reason: str = ""
@@ -276,7 +278,7 @@ class Tallied:
     relabelled: int = 0
     """Number of pairs in which a label differs."""
     labels: Counter[tuple[str, str, str]] = field(default_factory=Counter)
-    """Number of changes for each feature, label before and label after."""
+    """How often each change occurs. A change has a feature, the old label and the new label."""
     more_labels: int = 0
     """Number of all other label changes, which are not counted separately."""
 
@@ -317,11 +319,12 @@ Pass = Callable[[Readers, Pairs], R]
 _NOWHERE: Places = np.empty(0, np.uint64)
 
 _TASK = 2000
-"""Cost of a task, in pairs of small records. Such a task takes about 0.2 seconds on one core."""
+"""Cost of a task, if comparing two small records costs 1. Such a task takes about 0.2 seconds on
+one core."""
 _SHARD = 40
-"""Cost of reading the index of a shard, in pairs of small records."""
+"""Cost of reading the index of a shard, if comparing two small records costs 1."""
 _PAIR_BYTES = 30_000
-"""Reading and comparing this many bytes costs as much as a pair of small records."""
+"""Number of bytes that cost as much to read and compare as two small records."""
 _PAIR_SECONDS = 25e-6
 """Approximate cost of a pair of small records."""
 _MOST_RECORDS = 20_000
@@ -380,7 +383,7 @@ class Reading:
 
 
 def alone(places: Places, *, after: bool) -> Pairs:
-    """Pairs that have a place on only one side."""
+    """Pairs for examples that only one side has."""
     return Pairs(_NOWHERE, places) if after else Pairs(places, _NOWHERE)
 
 

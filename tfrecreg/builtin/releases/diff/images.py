@@ -104,8 +104,8 @@ def _rows(side: Side, splits: dict[str, int], places: Places, digests: _Digests)
 def digest_images(
     readers: Readers, places: Pairs, *, images: Sequence[str]
 ) -> tuple[_Digests, _Digests, int] | None:
-    """A pass that returns the digests of the images of both sides, and how many bytes were read. It
-    returns None if a record cannot be read.
+    """A pass over images. It returns the digests of both sides and the number of bytes that it
+    read. It returns None if a record cannot be read.
     """
     try:
         old, size = _digests(readers[0], places.before, images)

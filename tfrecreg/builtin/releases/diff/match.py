@@ -1,4 +1,4 @@
-"""Finds out from the indexes alone what became of each example.
+"""Finds out what became of each example. Only the indexes are read.
 
 Examples are matched by content first and by key second. If keys are positions, as in MNIST's files,
 removing an example changes the keys of all later examples, but not their content.
@@ -65,7 +65,7 @@ SPLIT, KEY, DIGEST, PLACE = slice(0, 2), slice(2, 18), slice(18, 34), slice(34, 
 WIDTH = 42
 
 _MATCH_BLOCK = 1 << 16
-"""This many rows are permuted and compared at a time, which limits the additional memory."""
+"""Number of rows that are permuted and compared at a time. It limits the additional memory."""
 
 
 class MissingIndexError(Exception):
@@ -155,8 +155,8 @@ def example_places(rows: IndexRows) -> Places:
 
 
 Names = npt.NDArray[np.bytes_]
-"""The beginnings of rows. NumPy pads them with NUL bytes. This is harmless because all have one
-length."""
+"""The beginnings of rows. NumPy pads them with NUL bytes. This is harmless because all beginnings
+have the same length."""
 
 
 class Paired(NamedTuple):
@@ -172,9 +172,10 @@ class Paired(NamedTuple):
 
 
 def pair(before: IndexRows, after: IndexRows, width: int) -> Paired:
-    """Pair rows that begin with the same bytes. If several begin alike, they are paired in order.
+    """Pair rows that begin with the same bytes. If several rows on a side begin with the same
+    bytes, they are paired in their order.
 
-    The arguments are overwritten: rows without a partner move to the front of their array. So
+    The function overwrites both arrays: in each, the rows without a partner move to the front. So
     additional memory is needed only for the pairs.
     """
     pairs: list[tuple[Places, Places]] = []
@@ -198,12 +199,14 @@ def _keep(rows: IndexRows, at: int, left: IndexRows) -> int:
 
 
 def _trimmed(rows: IndexRows, count: int) -> IndexRows:
-    """The first rows. If they are few, they are copied, which frees the memory of the others."""
+    """The first `count` rows. If these are at most half of `rows`, they are copied, so that the
+    memory of `rows` can be freed.
+    """
     return rows[:count] if 2 * count > len(rows) else rows[:count].copy()
 
 
 def _blocks(before: IndexRows, after: IndexRows, width: int) -> list[tuple[IndexRows, IndexRows]]:
-    """Blocks of rows of both sides. Potential partners are in the same block."""
+    """Divide the rows of both sides into blocks. Potential partners are in the same block."""
     larger = before if len(before) >= len(after) else after
     names = [larger[at, :width].tobytes() for at in range(_MATCH_BLOCK, len(larger), _MATCH_BLOCK)]
     cuts = [(_lower(before, name), _lower(after, name)) for name in dict.fromkeys(names)]
@@ -224,7 +227,7 @@ def _names(rows: IndexRows, width: int) -> Names:
 
 
 def _matches(before: Names, after: Names) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """The positions of partners. The n-th rows with the same name on each side are partners."""
+    """The positions of partners: if both sides have an n-th row of some name, these are partners."""
     positions = np.arange(len(before))
     number = positions - np.searchsorted(before, before, "left")
     start = np.searchsorted(after, before, "left")
@@ -259,7 +262,7 @@ class Pairs:
         return cls(np.empty(0, np.uint64), np.empty(0, np.uint64))
 
     def and_also(self, more: Pairs) -> Pairs:
-        """Both lists of pairs, sorted by their new place."""
+        """The pairs of both lists, sorted by place on the second side."""
         return in_order(
             np.concatenate((self.before, more.before)), np.concatenate((self.after, more.after))
         )
@@ -267,8 +270,9 @@ class Pairs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Matched:
-    """What became of the examples. Pairs are sorted by their new place, other examples by their
-    place."""
+    """What became of the examples. Pairs are sorted by place on the second side. `removed` and
+    `added` are sorted by place.
+    """
 
     renamed: Pairs = field(default_factory=Pairs.none)
     """Examples whose record is in the same split, but under another key."""
@@ -277,7 +281,7 @@ class Matched:
     moved: Pairs = field(default_factory=Pairs.none)
     """Examples whose record is in another split."""
     moved_changed: Pairs = field(default_factory=Pairs.none)
-    """Examples whose key is in another split, but with another record."""
+    """Examples whose key is in another split, and whose record differs."""
     renamed_changed: Pairs = field(default_factory=Pairs.none)
     """Examples whose image is in the same split, but in another record with another key. They are
     found only if the records were read."""
@@ -341,7 +345,7 @@ def split_numbers(before: Side, after: Side) -> dict[str, int]:
 
 
 def _same_shards(before: Side, after: Side) -> tuple[set[int], set[int]]:
-    """Shards with the same split and the same index, so their records did not change."""
+    """Shards whose split and index are the same on both sides. Their records did not change."""
     known: dict[tuple[str, str | None], list[int]] = {}
     for number, entry in enumerate(before.manifest.shards):
         known.setdefault((entry.split, before.index_digest(number)), []).append(number)
@@ -381,6 +385,6 @@ class Unmatched:
 
 
 def in_order(before: Places, after: Places) -> Pairs:
-    """Pairs, sorted by their new place."""
+    """Pairs, sorted by place on the second side."""
     order = np.argsort(after, kind="stable")
     return Pairs(before[order], after[order])

@@ -35,7 +35,7 @@ _STYLES: dict[ChangeKind, str] = {
 def print_diff(
     console: Console, diff: DiffResult, *, records: bool = False, engine: Engine | None = None
 ) -> None:
-    """Print the sizes, the splits in numbers, the first examples of each kind, and the verdict."""
+    """Print the sizes, a table of the splits, the first examples of each kind, and the verdict."""
     before, after = diff.before, diff.after
     console.print(line((f"{safe(before.name)} → {safe(after.name)}", "bold")))
     print_facts(console, list(_facts(diff)))

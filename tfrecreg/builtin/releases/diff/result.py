@@ -42,9 +42,9 @@ SPLIT_COUNTS: Mapping[str, tuple[Literal["before", "after"], tuple[str, ...]]] =
     "moved_out": ("before", ("moved", "moved_changed")),
     "renamed": ("after", ("renamed", "renamed_changed")),
 }
-"""The counts of a :class:`SplitDiff`, in the order of the columns in every table. Each entry says
-which side's splits it is about, and which fields of :class:`Matched` it counts. A new column needs
-a field in :class:`SplitDiff` and a line here."""
+"""The counts of a :class:`SplitDiff`, in the order of the columns in every table. Each entry names
+one side, and the fields of :class:`Matched` that are counted in this side's splits. A new column
+needs a field in :class:`SplitDiff` and a line here."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +69,7 @@ class RecordDiff:
     """The features that differ. It is also empty if the record was not read. The empty name stands
     for the whole payload."""
     labels: tuple[tuple[str, str, str], ...] = ()
-    """Each is a feature, its label before, and its label after."""
+    """Each tuple contains a feature, the old label and the new label."""
 
     def to_json(self) -> dict[str, Any]:
         """The example for a JSON document, without fields that do not apply."""
@@ -108,7 +108,7 @@ class SplitDiff:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelChange:
-    """How many examples have this change of a label."""
+    """The number of examples in which a label changed from one value to another."""
 
     feature: str
     before: str
@@ -119,7 +119,7 @@ class LabelChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SideSummary:
-    """One side in a few numbers."""
+    """The content digest and the sizes of one side."""
 
     name: str
     content: str
@@ -178,7 +178,7 @@ class DiffResult:
         return "\n    ".join((self._verdict(), *self.change.reasons))
 
     def _repr_html_(self) -> str:
-        """The splits in numbers and the reasons of the verdict, for a notebook."""
+        """HTML for a notebook: a table of the splits, and then the reasons of the verdict."""
         heads = ("records_before", "records_after", *SPLIT_COUNTS)
         rows = "".join(
             f"<tr><td>{escape(each.name)}"
@@ -254,7 +254,7 @@ class DiffResult:
 
 
 def compare_splits(before: Side, after: Side, matched: Matched) -> Iterator[SplitDiff]:
-    """The numbers of every split of both sides."""
+    """Yield the counts for each split that either side has."""
     sides = {"before": before, "after": after}
     sizes = {
         name: {each.name: (each.records, each.payload_bytes) for each in side.manifest.splits}
@@ -282,7 +282,7 @@ def compare_splits(before: Side, after: Side, matched: Matched) -> Iterator[Spli
 
 
 _CHUNK = 50_000
-"""This many keys are in memory at once. Every index is read once per chunk."""
+"""Maximum number of keys in memory. Every index is read once per chunk."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,7 +299,7 @@ class ListedExamples:
     def __call__(
         self, kind: ChangeKind, most: int | None = None, *, engine: Engine | None = None
     ) -> Iterator[RecordDiff]:
-        """Yield the examples of a kind, at most `most` of them. `engine` reads their records."""
+        """Yield the examples of a kind. `most` limits their number. `engine` reads the records."""
         matched = self.matched
         if kind == "removed":
             return islice(self._alone(kind, self.before, matched.removed), most)

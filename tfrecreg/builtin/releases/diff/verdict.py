@@ -67,19 +67,19 @@ def _sequences(side: Side) -> dict[str, str] | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShardCounts:
-    """How the shards of the second side differ from the first. Bytes are compared, not names."""
+    """How the shards of both sides differ. Bytes are compared, not names."""
 
     kept: int
-    """Number of shards that are the same file, perhaps under another name."""
+    """Number of shards whose file both sides have, perhaps under different names."""
     kept_bytes: int
     recoded: int
     """Number of shards that have the same records in the same order, but another compression."""
     new: int
-    """Number of all other shards of the second side: rewritten or added."""
+    """Number of shards of the second side that were rewritten or added."""
     new_bytes: int
-    """Size in bytes of new and of differently compressed shards."""
+    """Total size in bytes of the shards that `new` and `recoded` count."""
     gone: int
-    """Number of shards of the first side that the second side lacks, whatever their compression."""
+    """Number of shards that only the first side has. Compression is ignored."""
 
 
 def shard_counts(before: Manifest, after: Manifest) -> ShardCounts:
@@ -115,7 +115,7 @@ def shard_counts(before: Manifest, after: Manifest) -> ShardCounts:
 
 
 _UNITS = ("time_domain.", "time_of_day_domain.")
-"""Fields of a feature with these prefixes give its numbers a meaning."""
+"""Prefixes of field names. Such a field of a feature says what the feature's numbers mean."""
 _COMPOSITES = ("sparse_feature", "weighted_feature")
 _TENSORS = "tensor_representation_group["
 
@@ -161,7 +161,7 @@ def _lost(
 
 
 def _read_otherwise(before: Side, after: Side) -> Iterator[str]:
-    """Yield the differences between the schemas that change how values are read.
+    """Yield each difference between the schemas that changes how values are read.
 
     A looser schema does not change the meaning of the old examples.
     """
@@ -260,7 +260,7 @@ def _patch_reason(before: Manifest, after: Manifest, order: ShardOrder) -> str:
 
 
 def _losses(before: Side, after: Side, matched: Matched, tallied: Tallied) -> Iterator[str]:
-    """Reasons that say which examples were moved, changed or removed, or may have been."""
+    """Reasons that say which examples were, or may have been, moved, changed or removed."""
     there = {split.name for split in after.manifest.splits}
     for each in before.manifest.splits:
         if each.name not in there:
@@ -323,7 +323,7 @@ def _gains(before: Side, after: Side, matched: Matched, tallied: Tallied) -> Ite
 
 
 def _names(names: Sequence[str]) -> str:
-    """Join names without escaping them, because whole reasons are escaped when they are shown."""
+    """Join names without escaping them, because the complete reason is escaped when shown."""
     shown = [f"`{name}`" for name in names[:_NAMED]]
     if len(names) > _NAMED:
         shown.append(f"{len(names) - _NAMED} more")
@@ -390,8 +390,8 @@ def compare_sides(
 def classify(
     parent: Resolved | None, build: Resolved, progress: Progress = SILENT
 ) -> tuple[Change, str]:
-    """The smallest legal step from a parent release to a build, and why. Also a hint, if the step
-    might be smaller.
+    """The smallest legal step from a parent release to a build, and why. The second result is a
+    hint. It is empty unless missing bytes hide whether a smaller step is legal.
 
     Records that changed are read, so that the reasons can name features and count labels.
     """
@@ -406,7 +406,7 @@ def classify(
 
 
 def previous_of(found: Resolved) -> Resolved | None:
-    """The parent of a release or a released build; for any other build, the newest release."""
+    """The parent, if `found` is a release or was released as one. Otherwise the newest release."""
     dataset, links = found.dataset, links_of(found.dataset)
     version = max(links, default=None)
     for each in sorted(links, reverse=True):
