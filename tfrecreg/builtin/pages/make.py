@@ -58,7 +58,7 @@ class PageResult(ShortRepr):
 def write_page(
     page: Page, output: str | os.PathLike[str] | None = None, progress: Progress = SILENT
 ) -> PageResult:
-    """Render a page as HTML. If `output` is given, write the page there, completely or not at all."""
+    """Render a page as HTML. If `output` is given, write it there completely or not at all."""
     if page.notice:
         progress.note(page.notice)
     html = render_page(page)

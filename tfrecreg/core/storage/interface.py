@@ -151,7 +151,7 @@ class Readable(Protocol):
         """
 
     def listing(self) -> frozenset[str] | None:
-        """The paths of all files. None if a listing would cost more than one request for each file."""
+        """The paths of all files. None if a listing costs more than a request for each file."""
 
     def look_ahead(self, paths: Sequence[str]) -> None:
         """Get the facts about files of one folder with one listing, if that is cheaper than a

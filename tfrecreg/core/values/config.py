@@ -209,7 +209,7 @@ def next_expiry(waivers: Iterable[Waiver], dataset: str, today: date | None = No
 
 
 def severity_of(found: Finding | Code, overrides: Mapping[str, Severity]) -> Severity:
-    """The severity of a finding, or of all findings with a code, after the overrides are applied."""
+    """The severity of a finding, or of all findings with a code, after these overrides apply."""
     matching = [
         (sum(character.isalnum() for character in glob), given.rank, given)
         for glob, given in overrides.items()

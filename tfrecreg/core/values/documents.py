@@ -61,7 +61,7 @@ def texts_of(plain: Mapping[str, Any], *names: str) -> dict[str, str]:
 
 
 def digest_apart(plain: Mapping[str, Any], *apart: str) -> str:
-    """The blake3 digest, in hex, of `plain` as canonical JSON. The fields in `apart` are left out."""
+    """The blake3 digest, in hex, of `plain` as canonical JSON. It omits the fields in `apart`."""
     covered = {name: plain[name] for name in plain if name not in apart}
     return blake3(canonical_json(covered)).hexdigest()
 
