@@ -1,45 +1,47 @@
 """The names that plugins import. Their meaning does not change before the next major version.
 
-- announcing: `hookimpl`, `SourceRecord`, `ValidatorRecord`, `ExporterRecord`, `ReportFormatRecord`,
-  `EngineRecord`, `CommandRecord`, `DecoderRecord`; whether a source fits a folder: `RawPreview`,
-  `Recognition`
-- a source: `Source`, `Item`, `Skipped`, `Written`, `Remark`, `RawFile`, `RawDataError`,
-  `bundled_schema`, `feature_schema`, `image_schema`, `splits_of_files`, `missing_files`
-- objects in images: `ObjectSource`, `ObjectOptions`, `ObjectLabel`, `ImageNotes`, `ImageView`,
-  `ImageRemarks`, `Boxes`, `Keypoints`, `Polygons`, `box_around`, `image_features`,
-  `object_schema`, `choose_splits`, `class_summary`; their files: `list_files`, `Symlinks`,
-  `hidden_part`, `link_problem`, `read_text`, `path_ends`, `paths_remark`, `image_size`,
-  `MAX_IMAGE_BYTES`; errors to raise: `BadAnnotation`, `SkipImage`
-- examples: `Example`, `Feature`, `Kind`, `bytes_feature`, `float_feature`, `int64_feature`,
-  `unset_feature`, `serialize_tensor`; as JSON: `feature_to_json`, `feature_from_json`
-- a validator of single records: `RecordValidator`, `RecordProblem`, `RecordCount`
-- any validator: `Validator`, `Visitor`, `Need`, `Target`, `Manifest`, `Shard`, `RecordBatch`,
-  `Fault`, `StreamEnd`, `Part`, `Tally`, `read_limits`, `parse_schema`; for `check --cached`:
-  `Cacheable`, `JsonCodec`, `key_from`
-- what validators report: `Code`, `Severity`, `Finding`, `Location`, `Measure`, `TensorflowOutcome`
-- a decoder of features: `FeatureDecoder`, `Thumbnail`
-- an exporter: `Exporter`, `ExportedDataset`, `Schema`, `SchemaFeature`, `ShardToExport`,
-  `ExportedShard`, `export_plain`, `export_gzip`, `export_unchanged`, `Folder`, `Writer`; to
-  write records: `RecordExporter`, `RecordFormat`, `ShardRecord`, `KeyedExample`,
-  `keyed_examples`, `verified_records`, `written_records`, `write_records`; `decode`, `encode`,
-  `canonical`
-- a report format: `ReportFormat`, `ReportContext`, `Report`; texts for it: `location_text`,
-  `location_lines`, `subject_text`, `safe_message`, `si_bytes`
-- a command: `Session`, `session_command`
-- images as bytes: `sniff`, `read_header`, `is_truncated`, `truncation_text`,
-  `why_undecodable`, `ImageHeader`, `ImageError`; their pixels, in this process: `decode_pixels`,
-  `decode_resized`, `Resizing`
-- headers of sounds and videos, and files of any kind as features: `media_kind`,
-  `media_features`, `media_schema`, `media_codecs`, `MediaKind`, `MediaError`, `read_media_file`,
-  `read_whole_file`
-- images decoded with limits: `verify_pixels`, `digest_pixels`, `convert_image`, `require_pillow`,
-  `Conversion`, `Undecodable`
-- files: `Storage`, `Entry`, `Reader`, `ReadingFile`, `ParquetReader`, `ParquetRows`, `open_local`,
-  `StorageError`, `MissingFileError`
-- an engine: `ExecutorEngine`, `EngineRequest`, `usable_cores`
-- all plugins: the errors `TfrecregError`, `UsageError`, `FailureError`, `MissingExtraError`,
-  `ManifestError`, `SchemaError`; the functions `normal_splits`, `is_split_name`, `safe`,
-  `one_line`, `did_you_mean`, `listed`, `no_duplicates`, `collision`
+- A plugin is announced with `hookimpl`, `SourceRecord`, `ValidatorRecord`, `ExporterRecord`,
+  `ReportFormatRecord`, `EngineRecord`, `CommandRecord` and `DecoderRecord`.
+- A source tells whether it fits a folder with `RawPreview` and `Recognition`.
+- A source uses `Source`, `Item`, `Skipped`, `Written`, `Remark`, `RawFile`, `RawDataError`,
+  `bundled_schema`, `feature_schema`, `image_schema`, `splits_of_files` and `missing_files`.
+- A source of objects in images uses `ObjectSource`, `ObjectOptions`, `ObjectLabel`, `ImageNotes`,
+  `ImageView`, `ImageRemarks`, `Boxes`, `Keypoints`, `Polygons`, `box_around`, `image_features`,
+  `object_schema`, `choose_splits` and `class_summary`. It finds and reads files with `list_files`,
+  `Symlinks`, `hidden_part`, `link_problem`, `read_text`, `path_ends`, `paths_remark`, `image_size`
+  and `MAX_IMAGE_BYTES`. It raises `BadAnnotation` and `SkipImage`.
+- Examples are made with `Example`, `Feature`, `Kind`, `bytes_feature`, `float_feature`,
+  `int64_feature`, `unset_feature` and `serialize_tensor`. They are converted to and from JSON with
+  `feature_to_json` and `feature_from_json`.
+- A validator of single records uses `RecordValidator`, `RecordProblem` and `RecordCount`.
+- Any validator may use `Validator`, `Visitor`, `Need`, `Target`, `Manifest`, `Shard`,
+  `RecordBatch`, `Fault`, `StreamEnd`, `Part`, `Tally`, `read_limits` and `parse_schema`. It
+  supports `check --cached` with `Cacheable`, `JsonCodec` and `key_from`.
+- A validator reports `Code`, `Severity`, `Finding`, `Location`, `Measure` and
+  `TensorflowOutcome`.
+- A decoder of features uses `FeatureDecoder` and `Thumbnail`.
+- An exporter uses `Exporter`, `ExportedDataset`, `Schema`, `SchemaFeature`, `ShardToExport`,
+  `ExportedShard`, `export_plain`, `export_gzip`, `export_unchanged`, `Folder` and `Writer`. It
+  reads and writes records with `RecordExporter`, `RecordFormat`, `ShardRecord`, `KeyedExample`,
+  `keyed_examples`, `verified_records`, `written_records`, `write_records`, `decode`, `encode` and
+  `canonical`.
+- A report format uses `ReportFormat`, `ReportContext` and `Report`. It makes texts with
+  `location_text`, `location_lines`, `subject_text`, `safe_message` and `si_bytes`.
+- A command uses `Session` and `session_command`.
+- The bytes of an image are examined with `sniff`, `read_header`, `is_truncated`,
+  `truncation_text`, `why_undecodable`, `ImageHeader` and `ImageError`. Pixels are decoded in this
+  process with `decode_pixels`, `decode_resized` and `Resizing`.
+- Headers of sounds and videos are read, and files of any kind become features, with `media_kind`,
+  `media_features`, `media_schema`, `media_codecs`, `MediaKind`, `MediaError`, `read_media_file`
+  and `read_whole_file`.
+- Images are decoded with limits by `verify_pixels`, `digest_pixels`, `convert_image`,
+  `require_pillow`, `Conversion` and `Undecodable`.
+- Files are read with `Storage`, `Entry`, `Reader`, `ReadingFile`, `ParquetReader`, `ParquetRows`,
+  `open_local`, `StorageError` and `MissingFileError`.
+- An engine uses `ExecutorEngine`, `EngineRequest` and `usable_cores`.
+- Any plugin may raise `TfrecregError`, `UsageError`, `FailureError`, `MissingExtraError`,
+  `ManifestError` and `SchemaError`, and may call `normal_splits`, `is_split_name`, `safe`,
+  `one_line`, `did_you_mean`, `listed`, `no_duplicates` and `collision`.
 
 https://github.com/tfrecreg/tfrecreg/tree/main/docs/plugin-examples.md has a complete plugin of each
 kind.

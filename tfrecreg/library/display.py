@@ -1,4 +1,4 @@
-"""How handles look in a notebook or at a Python prompt, and how verbs show progress by default."""
+"""Displays handles in notebooks and at Python prompts, and chooses the default progress display."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def shown(progress: Progress | bool) -> Progress:
 
 
 class NotebookProgress:
-    """A bar below the cell. The kernel shows it itself, because rich's bars need `ipywidgets`.
+    """A bar below the cell. The kernel displays the bar, because rich's bars need `ipywidgets`.
 
     Args:
         publisher: IPython's `DisplayPublisher`.

@@ -1,7 +1,7 @@
 """The verbs that make builds and releases, and repair them.
 
-This module does not import the readers of a registry, so commands can quickly take their options
-from the verbs.
+Commands take their options from the verbs. To keep commands fast, this module does not import the
+readers of a registry.
 """
 
 from __future__ import annotations
@@ -61,15 +61,17 @@ class Making(Dataset):
         saves.
 
         Args:
-            source: source plugin that reads the raw data; None for the saved source, else the
-                source that fits best.
+            source: source plugin that reads the raw data; None for the saved source. If no source
+                is saved, the source that fits best is used.
             raw: folder of the raw data, or its URL.
             options: options of the source.
-            data: the elements of each split: a sequence of dictionaries from feature name to
-                value, a dictionary of columns of equal length, or an iterable of dictionaries. A
-                sequence is read twice and must give the same elements; an iterable is read once.
-            key: how an element of `data` gets its key: the name of a feature, or a function of the
-                element. By default the key is the number of the element in its split.
+            data: the elements of each split. They are given as a sequence of dictionaries from
+                feature name to value, a dictionary of columns of equal length, or an iterable of
+                dictionaries. A sequence is read twice and must give the same elements both times.
+                An iterable is read once.
+            key: name of the feature that has the key of an element of `data`, or a function that
+                returns the key of an element. By default the key is the number of the element in
+                its split.
             labels: for a feature of `data`, its class names in the order of their numbers.
             shards: make N shards of each split.
             shard_size: make shards of about SIZE, such as ``128MiB``; a bare number is in bytes.
@@ -154,8 +156,8 @@ class Making(Dataset):
         """Make the build from TFRecord files that another tool wrote.
 
         Args:
-            paths: files, globs and folders; none with ``how="in-place"``, which takes
-                ``data/NAME``.
+            paths: files, globs and folders. Give no paths with ``how="in-place"``, because it
+                takes the files in ``data/NAME``.
             how: ``copy`` the files, ``link`` them (writing into the files then changes the build),
                 or take them ``in-place``.
             splits: a glob over the files of each split, if the file names do not contain the split.
@@ -213,8 +215,8 @@ class Making(Dataset):
 
         Args:
             version: version number of the release, such as ``1.0.0``; None for the next number.
-            bump: increment the newest version. ``auto``, the default, takes the smallest legal
-                number.
+            bump: part of the newest version to increment. ``auto``, the default, takes the
+                smallest legal number.
             note: note to store in the release.
             raw: folder of the raw data, or its URL, to judge inflation; None for the size in the
                 manifest.

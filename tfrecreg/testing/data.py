@@ -148,7 +148,7 @@ def write_digits(
 
 
 _FILES = 6
-"""This many of the first raw files, and this many of the largest, are damaged."""
+"""Number of raw files to damage at the start of the list, and also among the largest files."""
 
 STRANGE_FOLDER = "raw \x1b[31m'\"$(é)\n"
 """A folder name that no message can print unchanged."""
@@ -162,7 +162,7 @@ STRANGE_NAMES = (
     "-rf",
     "x" * 200,
 )
-"""Names of strange files, without the suffix."""
+"""Unusual file names for tests. The suffix of the file is added to each name."""
 
 
 def damaged(folder: Path, scratch: Path, files: Sequence[RawFile]) -> Iterator[tuple[str, Path]]:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @hookimpl
 def tfrecreg_report_formats() -> Iterator[ReportFormatRecord]:
-    """Yield `html`, the only report format that shows records."""
+    """Yield the record of the format `html`. No other report format shows records."""
     yield ReportFormatRecord(name="html", summary="a page with images", load=_load)
 
 

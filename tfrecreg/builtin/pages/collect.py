@@ -186,9 +186,9 @@ def _resolved(target: Target) -> Build | Release:
 
 
 def _statistics(report: Report, made: StatsOfCheck) -> tuple[Stats | None, str]:
-    """The statistics of a target, and why they are missing.
+    """The statistics of a target, or None and the reason.
 
-    Both are empty for a target that has no Examples or was not read completely.
+    The reason is empty if the target has no Examples, or if it was not read completely.
     """
     if report.status == "error":
         return None, ""
@@ -203,7 +203,7 @@ def _statistics(report: Report, made: StatsOfCheck) -> tuple[Stats | None, str]:
 def _findings(
     report: Report, target: Target | None = None, notice: str = ""
 ) -> Iterator[PageFinding]:
-    """Yield the findings. If the target was read, the first locations of each have records."""
+    """Yield the findings. If the target was read, a finding's first locations have records."""
     judged: list[tuple[Finding, Waiver | None]] = [(each, None) for each in report.findings]
     judged += zip(report.waived, report.waivers, strict=False)
     judged = judged[:_FINDINGS]
@@ -284,8 +284,8 @@ def _extremes(target: Target, splits: Mapping[str, Survey]) -> Iterator[Gallery]
 
 
 def _sample(survey: Survey) -> list[Pick]:
-    """Choose records in rounds, up to a limit: each round takes one of each class and one of any
-    class. Sort them by class.
+    """Choose records in rounds, up to a limit, and sort them by class. Each round takes one record
+    of each class, and one record regardless of its class.
     """
     classes = [
         picks
@@ -304,7 +304,7 @@ def _sample(survey: Survey) -> list[Pick]:
 
 
 def _by_class(records: Sequence[PageRecord]) -> tuple[PageRecord, ...]:
-    """Sort records by their first class, with the classes in the order in which they appear."""
+    """Sort records by their first class. The classes keep the order of their first appearance."""
     order: dict[str, int] = {}
     for record in records:
         if record.marks:

@@ -55,7 +55,7 @@ class PageLocation:
     record: PageRecord | None
     """The record; None if the location names no record or the page already shows enough."""
     command: str = ""
-    """The command that prints the record; empty if the location names none."""
+    """The command that prints the record; empty if the location names no record."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +92,7 @@ class PageFinding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageChange:
-    """An example that differs from the other version, with its record on each side."""
+    """An example that differs between two versions, with its record in each version."""
 
     change: RecordDiff
     before: PageRecord | None
@@ -143,7 +143,7 @@ class TargetPage:
     more_features: int = 0
     """Number of features that are not shown."""
     more_charts: tuple[Bars | Scatter, ...] = ()
-    """Charts about features: objects, and bytes."""
+    """Charts about objects, and charts about bytes."""
     statistics: Stats | None = None
     """Statistics; None unless requested."""
     difference: PageDifference | None = None

@@ -42,7 +42,7 @@ class FeatureValues:
     chart: Histogram | None
     """The histogram; None if all values are equal, or if there are no numbers."""
     different: str
-    """The number of different texts, in words; empty for numbers."""
+    """A phrase with the number of different texts; empty for numbers."""
     top: tuple[tuple[str, int], ...]
     """The most frequent texts, with their counts."""
 
@@ -55,7 +55,7 @@ class PageFeature:
     kind: str
     present: int
     missing: int
-    """Numbers of records with (`present`) and without the feature."""
+    """Number of records without the feature. `present` is the number of records with it."""
     per_record: str
     """How many values a record has, in words."""
     range: str
@@ -63,7 +63,7 @@ class PageFeature:
     nan: int
     """Numbers that are NaN."""
     splits: tuple[FeatureValues, ...]
-    """The first splits. If the target has only one, it has no name here."""
+    """The first splits. If the target has only one split, the name of this split is empty."""
 
 
 def page_features(stats: Stats, most: int) -> tuple[tuple[PageFeature, ...], int]:
@@ -202,7 +202,7 @@ _BARS = 20
 _POINTS = 600
 """Maximum number of points of a scatter chart."""
 _OBJECTS = 20
-"""Each number of objects below this one has its own bar."""
+"""Every number of objects below this limit has its own bar."""
 
 
 def charts_of(
@@ -299,7 +299,7 @@ def _sizes(splits: Mapping[str, Survey]) -> Iterator[Scatter]:
 
 
 def _growth(manifest: Manifest | None, history: Sequence[LogEntry]) -> Iterator[Bars]:
-    """Number of records per release, the oldest first, and then of an unreleased build."""
+    """A chart of the records in each release, from old to new, and then in an unreleased build."""
     counts = [(entry.version, entry.records) for entry in reversed(history)]
     if manifest is not None and manifest.release is None and counts:
         counts.append(("build", sum(split.records for split in manifest.splits)))

@@ -1,4 +1,4 @@
-"""Operations that write a page about targets or a site of a registry, and a report format."""
+"""Writes a page about targets, or a site about a registry. Defines the report format `html`."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class PageResult(ShortRepr):
 def write_page(
     page: Page, output: str | os.PathLike[str] | None = None, progress: Progress = SILENT
 ) -> PageResult:
-    """Render a page as HTML. If `output` is given, write the whole page to it, or nothing."""
+    """Render a page as HTML. If `output` is given, write it there completely or not at all."""
     if page.notice:
         progress.note(page.notice)
     html = render_page(page)
@@ -202,7 +202,7 @@ def _write_in(stage: Storage, name: str, html: str) -> None:
 
 
 class HtmlFormat(ReportFormat):
-    """A page as a report format. It shows records only if a check has just read them."""
+    """Renders reports as an HTML page. It shows records only if a check has just read them."""
 
     def __init__(self) -> None:
         self._surveys = Surveys()

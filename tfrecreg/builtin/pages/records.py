@@ -1,4 +1,4 @@
-"""Reads what a page shows of records: their values, and a thumbnail of the image with boxes."""
+"""Reads records for a page: their values, and a thumbnail of each image with its boxes."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class PageRecord:
     more_features: int = 0
     image: PageImage | None = None
     problem: str = ""
-    """Why the record or its image cannot be shown; empty if both can."""
+    """Why the record or its image cannot be shown; empty if there is no problem."""
 
     @property
     def label(self) -> str:
@@ -83,7 +83,9 @@ class PageRecord:
 
 
 def read_records(target: Target, places: Iterable[PagePlace]) -> dict[PagePlace, PageRecord]:
-    """The records at the given places; a damaged one has its fault. One shard is open at a time."""
+    """The records at the given places. `problem` describes a damaged record. One shard is open at a
+    time.
+    """
     wanted: dict[str, list[int]] = {}
     decoders = target_decoders(target)
     for place in sorted(set(places)):
@@ -158,7 +160,9 @@ def _read_shard(
 
 
 def _as_it_is(shard: Shard, offset: int, length: int) -> bytes | None:
-    """The payload of a damaged record; None if the file is compressed or it is no Example."""
+    """The payload of a damaged record. None if the file is compressed, or if the payload is no
+    Example.
+    """
     if not 0 < length <= HOLD_LIMIT:
         return None
     try:

@@ -98,7 +98,7 @@ def render_index(entries: Sequence[SiteEntry]) -> str:
 
 
 def render_records(target: str, records: Sequence[PageRecord]) -> str:
-    """A page of records alone."""
+    """A page that shows only records."""
     return _render("records.html.j2", target=target, records=records)
 
 

@@ -38,9 +38,9 @@ _CLASSES = 2000
 _COUNTED = 20_000
 """Maximum number of distinct classes or image sizes that are counted."""
 _EXTREMES = 6
-"""Number of records kept per extreme."""
+"""Number of records that are kept for each of :data:`EXTREMES`."""
 _BINS = 20
-"""Number of bins for the areas of boxes relative to the image. A power of ten has three bins."""
+"""Number of bins for the areas of boxes relative to the image. Three bins cover a factor of 10."""
 _ANY = np.uint64(2**64 - 1)
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 """2^64 divided by the golden ratio. Multiplying by it spreads hashes (Knuth, TAOCP 3, 6.4)."""
@@ -59,7 +59,9 @@ class Pick(NamedTuple):
     """A record to show."""
 
     order: int
-    """A hash, or a value that is low for extreme records. The lowest orders are kept."""
+    """A hash, or a value that is low for extreme records. Records with the lowest values are
+    kept.
+    """
     shard: str
     """The shard's name, as in locations."""
     record: int
@@ -74,17 +76,17 @@ class Survey:
     classes: dict[str, Counter[int]] = field(default_factory=dict)
     """For each feature with class numbers, the number of values of each class."""
     names: dict[str, dict[int, bytes]] = field(default_factory=dict)
-    """For each feature with class numbers, the names that records give beside the numbers."""
+    """For each feature with class numbers, the class names by number, as found in the records."""
     unnamed: set[str] = field(default_factory=set)
-    """Features with class numbers in which some number has no name or several."""
+    """Features in which some class number has no name, or has several names."""
     sizes: Counter[tuple[int, int]] = field(default_factory=Counter)
     """Number of images per width and height in pixels."""
     objects: Counter[int] = field(default_factory=Counter)
-    """Number of records per number of objects."""
+    """Number of records, by the number of objects in a record."""
     areas: list[int] = field(default_factory=lambda: [0] * _BINS)
-    """Number of boxes per bin of the logarithm of their share of the image."""
+    """Number of boxes in each bin. The bins divide the relative areas of boxes logarithmically."""
     samples: dict[int | None, list[Pick]] = field(default_factory=dict)
-    """The kept records of each class. Under None are records of any class."""
+    """The kept records of each class. The key None holds records of any class."""
     extremes: dict[str, list[Pick]] = field(default_factory=dict)
 
     def merge(self, other: Survey) -> Survey:
@@ -120,14 +122,14 @@ class Survey:
         self._count(self.sizes, counts)
 
     def keep(self, number: int | None, picks: Iterable[Pick]) -> None:
-        """Keep the lowest picks of a class."""
+        """For a class, keep the picks with the lowest `order`."""
         if number not in self.samples and number is not None and len(self.samples) > _CLASSES:
             return
         most = _OF_NO_CLASS if number is None else _PER_CLASS
         _keep(self.samples.setdefault(number, []), picks, most)
 
     def keep_extreme(self, name: str, picks: Iterable[Pick]) -> None:
-        """Keep the lowest picks of an extreme."""
+        """For an extreme, keep the picks with the lowest `order`."""
         _keep(self.extremes.setdefault(name, []), picks, _EXTREMES)
 
     @staticmethod
@@ -202,7 +204,7 @@ class SurveyVisitor(Visitor):
     def _lower(
         self, kept: list[Pick], order: npt.NDArray[Any], numbers: _Ints, most: int
     ) -> list[Pick]:
-        """The records that may replace one in `kept`, usually none."""
+        """The records that may replace a record in `kept`. Usually there are none."""
         if len(kept) == most:
             rows = np.flatnonzero(order < kept[-1].order)
             if not rows.size:
@@ -317,7 +319,7 @@ def _sides_of_table(
 
 
 def _extremes(width: _Ints, height: _Ints) -> dict[str, _Ints]:
-    """For each extreme, a value per image, which is lowest for the most extreme images."""
+    """For each extreme, one value per image. The most extreme image has the lowest value."""
     known = (width > 0) & (height > 0)
     area = np.where(known, width * height, 0)
     beyond = np.iinfo(np.int64).max

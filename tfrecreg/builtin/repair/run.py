@@ -89,9 +89,9 @@ def repair(
     """Rebuild missing and damaged files of a build or a release, byte for byte.
 
     Sound copies come from another folder of the registry or from DVC. If a file has no copy, its
-    intact records are kept, and its other records are made from the raw data. A new folder beside
-    the old one gets the new files, and links to the sound files. It replaces the old folder only
-    after every byte of it was read back and agrees with the manifest.
+    intact records are kept, and its other records are made from the raw data. New files are
+    written to a new folder beside the old one, and intact files are linked there. The new folder
+    replaces the old folder only after all its bytes were read back and agree with the manifest.
     """
     dataset = registry.dataset(parse_reference(reference).name)
     with transaction(dataset, progress) as change:

@@ -4,7 +4,8 @@ A storage has a root. Every path passed to it is relative and POSIX and stays be
 name in data cannot lead outside the root, and a path in a manifest is a path in the storage.
 
 `interface` defines what a storage can do. `local` implements it for POSIX files, `remote` and
-`listed` implement it for URLs. `raw` chooses the storage of a place and joins paths to a root,
-`words` finds the files that a user names, and `far_files` keeps pieces of remote files on disk.
-Code that needs an absolute path calls `local_path`; no other code asks where bytes are.
+`listed` implement it for URLs. Module `raw` chooses the storage for a place and joins paths to a
+root. Module `words` finds the files that a user names. Module `far_files` keeps pieces of remote
+files on disk. Code that needs an absolute path calls `local_path`; no other code asks where bytes
+are.
 """

@@ -53,7 +53,7 @@ LEAST_LIMIT = 1 << 20
 _FOLDER = "tfrecreg-blocks-1"
 _BLOCK, _PART = ".block", ".part"
 _OPEN = 256
-"""Maximum number of open blocks per process. It is lower if the process may open few files. Open
+"""Maximum number of open blocks per process. It is lower if the limit on open files is low. Open
 blocks take at most half of the limit, because an evicted block takes room on the disk as long as it
 is open.
 """
@@ -66,7 +66,9 @@ _PAUSE = 0.02
 _TOUCHED_NS = 1_000_000_000
 """Minimum time, in nanoseconds, between two recorded uses of a block."""
 _FULL_FOR = 256
-"""After a block does not fit, this many more blocks are kept only if they may evict used blocks."""
+"""Number of blocks that are not kept after a block did not fit. Blocks that may evict used blocks
+are kept nevertheless.
+"""
 
 
 def open_cache(folder: str | os.PathLike[str] | None, limit: int | str | None) -> BlockCache | None:
@@ -101,9 +103,9 @@ class _OpenBlock(LocalReader):
     """A block that is open. It is closed when its last reference is gone, because a thread may
     still read a dropped block.
 
-    If the cache has more blocks than may be open, reading in random order opens a block for each
-    record. So this class opens a block with only two system calls, and handles fewer cases than
-    `LocalReader`.
+    The cache may have more blocks than a process keeps open. Reading in random order then opens a
+    block for each record. So this class opens a block with only two system calls, and handles fewer
+    cases than `LocalReader`.
     """
 
     def __init__(self, path: str) -> None:
@@ -122,7 +124,7 @@ class _OpenBlock(LocalReader):
 
 
 class BlockCache:
-    """The folder of a cache. Picklable, safe for threads and after a fork."""
+    """The folder of a cache. It can be pickled, shared by threads, and used after a fork."""
 
     def __init__(self, folder: str, limit: int) -> None:
         self.folder = os.path.abspath(folder)
@@ -132,9 +134,7 @@ class BlockCache:
         """Size of a block, a power of two. The last block of a file is smaller."""
         self._root = os.path.join(self.folder, _FOLDER)
         self._since = time.time_ns()
-        """To make room for any other block, blocks that were last used before this time may be
-        evicted.
-        """
+        """A block that was last used before this time may be evicted for any other block."""
         self._open: OrderedDict[str, _OpenBlock] = OrderedDict()
         files = resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 4
         self._most_open = max(1, min(_OPEN, files, limit // self.block_bytes // 2))

@@ -43,7 +43,7 @@ _JOINED_BYTES = 1 << 18
 
 
 class Staging:
-    """Keeps ranges of bytes in memory, by the name of their block. Safe for threads."""
+    """Keeps ranges of bytes of blocks in memory, by block name. Safe for threads."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -113,14 +113,15 @@ def far_files(folder: str | os.PathLike[str] | None, limit: int | str | None) ->
 
 
 class FarFiles:
-    """Files of stores, read through one cache. Picklable, safe for threads and after a fork."""
+    """Reads files of stores through one cache. It can be pickled, shared by threads, and used after
+    a fork.
+    """
 
     def __init__(self, cache: BlockCache) -> None:
         self.cache = cache
         self._process = 0
         self._known: dict[str, set[int]] = {}
-        """For each file's key: the numbers of the blocks that the cache had when it was last asked.
-        """
+        """By the file's key, the numbers of the blocks that the last look into the cache found."""
         self.staging = Staging()
 
     @property
@@ -142,18 +143,20 @@ class FarFiles:
         self._process = os.getpid()
 
     def fits(self, size: float) -> bool:
-        """Whether `size` bytes stay in the cache until they are used, even if others arrive."""
+        """Whether `size` bytes stay in the cache until they are used, even if other bytes are
+        added.
+        """
         return 2 * size <= self.cache.limit
 
     def expect(self, requests: Iterable[Future[bytes | None]]) -> None:
-        """Wait for requests. If one failed, its error is raised later, when its bytes are read."""
+        """Wait for requests. If a request failed, reading the same bytes raises its error later."""
         for each in requests:
             with suppress(StorageError):
                 awaited(each)
 
     def file(self, root: str, entry: Entry) -> FarFile | None:
-        """The file in its present state. None if it is read without the cache: it is on a disk, or
-        its store has neither times nor ETags, so that changes would not be noticed.
+        """The file in its present state. None if it is read without the cache. A file on a disk
+        needs no cache. If a store has neither times nor ETags, changes would not be noticed.
         """
         return FarFile(self, root, entry) if is_url(root) and entry.mtime_ns else None
 
@@ -269,8 +272,8 @@ class FarFiles:
 
 
 class FarFile(RemoteStorage):
-    """A storage for one file in one state. The file is read through the cache. The time in `entry`
-    contains bits of the ETag, so it differs after every change of the file.
+    """A storage for a file in the state that `entry` describes. The file is read through the cache.
+    The time in `entry` contains bits of the ETag, so it differs after every change of the file.
     """
 
     __slots__ = ("entry", "files", "key")
@@ -278,7 +281,7 @@ class FarFile(RemoteStorage):
     files: FarFiles
     entry: Entry
     key: str
-    """The key of the blocks of the file in this state."""
+    """The key of this file's blocks in the cache. A changed file has another key."""
 
     def __init__(self, files: FarFiles, root: str, entry: Entry) -> None:
         RemoteStorage.__init__(self, root)

@@ -1,14 +1,14 @@
-"""Connects to stores with fsspec, repeats failed calls, and words the errors.
+"""Connects to stores with fsspec, repeats failed calls, and writes the error messages.
 
 No other module uses fsspec. Requests are repeated after temporary errors: a cut connection, a
 status 503, a timeout. `TFRECREG_REMOTE_ATTEMPTS` (6) limits the number of attempts, and
 `TFRECREG_REMOTE_SECONDS` (240) their total time. One attempt takes at most a quarter of that time.
 
-Messages of libraries are shown without the queries of URLs and without the values of environment
-variables that hold secrets.
+Before a library's message is shown, the queries of URLs are removed from it, and so are the values
+of environment variables that hold secrets.
 
-Requests run in threads that do not keep the process from ending. :func:`at_once` and reading ahead
-use the same threads.
+Requests run in daemon threads, so the process can end before they do. :func:`at_once` uses the same
+threads as the code that reads ahead.
 """
 
 from __future__ import annotations
@@ -219,13 +219,15 @@ S = TypeVar("S")
 
 AT_ONCE = 16
 _LISTEN = 0.5
-"""Maximum seconds of one wait. A signal just before a wait does not end it, so waits are short."""
+"""Maximum seconds of one wait. Waits are short, because a signal that arrives just before a wait
+does not end the wait.
+"""
 
 
 class DaemonThreads(Generic[T]):
-    """Threads of this process that call functions in the order of their submission.
+    """Threads of this process. They call the submitted functions in order.
 
-    The threads of an executor would keep the process from ending until their requests end. When
+    With the threads of an executor, the process could not end before the last request ends. When
     this object is deleted, these threads run the submitted calls and then end.
     """
 
@@ -252,7 +254,7 @@ _threads: DaemonThreads[Any] | None = None
 
 
 def shared_threads() -> DaemonThreads[Any]:
-    """This process's threads for requests that do not wait for other requests."""
+    """The threads of this process for independent requests: no request may wait for another."""
     global _threads
     if _threads is None or _threads.process != os.getpid():
         _threads = DaemonThreads(AT_ONCE, "tfrecreg-requests")
@@ -269,9 +271,9 @@ def awaited(future: Future[T]) -> T:
 def at_once(function: Callable[[S], T], tasks: Iterable[S]) -> Generator[T, None, None]:
     """Yield a function's result for every task, in order. :data:`AT_ONCE` calls run in parallel.
 
-    Each call sees the context variables of its caller. At most twice as many calls are submitted at
-    a time. After an error, no further call begins, and the error is raised when the running calls
-    have ended. An interrupt does not wait for them.
+    Each call sees the context variables of its caller. At most ``2 * AT_ONCE`` calls are submitted
+    at a time. After an error, no further call begins, and the error is raised when the running
+    calls have ended. An interrupt does not wait for them.
     """
     waiting: deque[Future[T]] = deque()
     try:

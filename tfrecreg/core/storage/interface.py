@@ -50,7 +50,7 @@ class Reader(Protocol):
     """Size of the file in bytes when it was opened."""
 
     def read_at(self, start: int, length: int) -> bytes:
-        """Read `length` bytes from `start`, or fewer if the file ends before."""
+        """Read `length` bytes from `start`, or fewer if the end of the file comes first."""
 
     def located(self, start: int, length: int) -> tuple[int, int, object] | None:
         """Find an open file with all of these bytes. Returns its descriptor, the position of the
@@ -109,7 +109,7 @@ class Writer(Unfinished, Protocol):
     def write(self, data: bytes | memoryview) -> None: ...
 
     def close(self) -> None:
-        """Sync the file, then move it to its name. Replaces an existing file."""
+        """Sync the file, then rename it to its final name. Replaces an existing file."""
 
 
 @runtime_checkable
@@ -125,8 +125,8 @@ class Readable(Protocol):
         """The location of the root, for messages: an absolute path or a URL."""
 
     def local_path(self, path: str = "") -> str | None:
-        """The absolute path of a local file or folder, for programs that need a path; None behind a
-        URL.
+        """The absolute path of a local file or folder, for programs that need a path. None if the
+        root is a URL.
         """
 
     def __hash__(self) -> int: ...
@@ -135,7 +135,7 @@ class Readable(Protocol):
         """The storage of the folder `path`, which need not exist yet."""
 
     def may_refuse(self) -> bool:
-        """Whether the storage may refuse to read a file in its folder unless the user named it."""
+        """Whether the storage may refuse to read a file that the user did not name explicitly."""
 
     def stat(self, path: str, *, follow: Follow = "inside") -> Entry | None:
         """The entry at `path`, or None.
@@ -151,7 +151,7 @@ class Readable(Protocol):
         """
 
     def listing(self) -> frozenset[str] | None:
-        """The paths of all files. None if one listing costs more than a request per file."""
+        """The paths of all files. None if a listing costs more than a request for each file."""
 
     def look_ahead(self, paths: Sequence[str]) -> None:
         """Get the facts about files of one folder with one listing, if that is cheaper than a
@@ -171,8 +171,8 @@ class Readable(Protocol):
         """While the context lasts, fetch files before this thread opens them. `paths` are roughly
         in the order in which they are opened.
 
-        Only files in `listed`, which has their sizes, are fetched ahead. Local files are never
-        fetched ahead, nor are files of a store that refuses to list.
+        Only files in `listed` are fetched ahead, because their sizes are known. Local files are
+        never fetched ahead, nor are files of a store that refuses to list.
         """
 
 

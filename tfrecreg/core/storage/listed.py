@@ -29,10 +29,12 @@ from tfrecreg.core.values.text import DOCS
 
 _THREADS = 8
 _WALKED = 3
-"""After this many subfolders of a folder were listed, the next subfolders are listed ahead."""
+"""Number of subfolders of a folder to list before further subfolders are listed ahead."""
 _AHEAD = 16
 _PAGES = 10
-"""A listing may take as long as this many requests, because it needs one per 1,000 names."""
+"""A listing may take this many times as long as a request, because it needs one request per 1,000
+names.
+"""
 _NO_SIZE = -1
 
 
@@ -53,9 +55,9 @@ class _Folder(NamedTuple):
 
     names: list[str]
     sizes: Sequence[int]
-    """In bytes; :data:`_NO_SIZE` for a folder."""
+    """The size of each file in bytes; :data:`_NO_SIZE` for a folder."""
     stamps: Sequence[int]
-    """The time of a file, as in :class:`Entry`, or the number of a folder."""
+    """For a file, the time as in :class:`Entry`. For a folder, its number."""
 
     def find(self, name: str) -> int | None:
         at = bisect_left(self.names, _order(name), key=_order)
@@ -230,7 +232,7 @@ class ListedStorage(RemoteStorage):
         return _Folder(ordered, sizes, stamps)
 
     def _look(self, path: str) -> Entry:
-        """The entry of a file on a server that lists names without sizes."""
+        """Ask the server for the entry of a file, because the listing has no sizes."""
         shown = locate(self.root, path)
         info = self._info(path)
         if info is None:
@@ -242,7 +244,7 @@ class ListedStorage(RemoteStorage):
 def _names(
     infos: Iterable[Mapping[str, Any]], full: str, shown: str
 ) -> dict[str, Mapping[str, Any] | None]:
-    """The names in a folder. Files map to the store's facts about them, and subfolders to None."""
+    """The store's facts about each file in a folder, by name. The value for a subfolder is None."""
     start = f"{full}/"
     found: dict[str, Mapping[str, Any] | None] = {}
     for info in infos:

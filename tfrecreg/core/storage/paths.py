@@ -197,7 +197,7 @@ def without_secrets(url: str) -> str:
 
 
 def named_url(url: str) -> str:
-    """A URL without its query, which is kept for :func:`query_of`. A path stays as it is."""
+    """A URL without its query. :func:`query_of` returns the query. A path stays as it is."""
     found = _URL.match(url)
     if found is None:
         return url
@@ -236,7 +236,7 @@ def query_of(url: str) -> str:
 
 
 def remember_query(url: str, query: str) -> None:
-    """Put a URL's query aside in a process that got the URL from another process."""
+    """Keep the query of a URL that this process got from another process."""
     if query:
         _queries[url] = query
 

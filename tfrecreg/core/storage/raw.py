@@ -26,8 +26,8 @@ class RawStorage(Readable, Protocol):
         """Forget all facts about files, so that the next call asks the file system again."""
 
     def may_be_gzip(self, path: str) -> bool:
-        """Whether the file may be gzip, so that it has to be opened. For a file behind a URL, the
-        name decides.
+        """Whether the file may be gzip. If so, the caller has to open it. For a file behind a URL,
+        the name decides.
         """
 
     def objects(self, paths: Iterable[str]) -> tuple[Entry, ...]:
@@ -124,7 +124,7 @@ def absolute_place(place: str, folder: str = os.curdir) -> str:
 
 
 def leads_nowhere(place: str) -> bool:
-    """Whether a path does not exist. URLs are not checked."""
+    """Whether nothing exists at a local path. URLs are not checked."""
     return not is_url(place) and not os.path.exists(place)
 
 
@@ -140,8 +140,8 @@ def file_from_here(folder: str, path: str, prefix: str) -> str:
 
 
 def place_in(folder: str, place: str, *, relative: bool) -> str:
-    """How a file in `folder` refers to `place`. A path below `folder` becomes relative to `folder`.
-    With `relative`, every path becomes relative. A URL is unchanged.
+    """The form of `place` to write into a file in `folder`. A path below `folder` becomes relative
+    to `folder`. With `relative`, every path becomes relative. A URL is unchanged.
     """
     if is_url(place) or not (relative or Path(place).is_relative_to(folder)):
         return place

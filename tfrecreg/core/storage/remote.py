@@ -45,10 +45,10 @@ from tfrecreg.core.storage.remote_reader import (
 from tfrecreg.core.values.errors import MissingFileError, StorageError
 
 _TOGETHER = 4
-"""If a set has at least this many shards, the store is asked about them together."""
+"""Minimum number of shards for which one listing replaces one request per shard."""
 _PART = 8 << 20
 _PARTS_AT_ONCE = 2
-"""Number of parts that are sent at once. This number times the size of a part bounds the memory."""
+"""Number of parts that are sent at once, and so are in memory at once."""
 _SLOWEST = 1 << 20
 """A request that sends a file may take one second longer for each MiB."""
 
@@ -63,8 +63,8 @@ class RemoteStorage:
     """Files below one URL: a :class:`tfrecreg.core.storage.interface.Readable`.
 
     Connections are made when they are needed, with options from the environment and from fsspec's
-    configuration. The pickle has neither connections nor options. It has the URL and, because
-    worker processes need it, the query of a presigned URL.
+    configuration. The pickle has neither connections nor options. It has the URL. It also
+    has the query of a presigned URL, because worker processes need the query.
     """
 
     root: str
@@ -129,7 +129,7 @@ class RemoteStorage:
 
     def state(self, path: str) -> tuple[int, str] | None:
         """The size of a file, and a value that changes with the file. The value is empty if the
-        store shows none. None if there is no file.
+        store provides no such value. None if there is no file.
         """
         info = self._info(path)
         return None if info is None else (size_of(info, locate(self.root, path)), _version(info))

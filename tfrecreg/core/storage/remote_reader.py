@@ -51,7 +51,7 @@ _NEAR = 1 << 20
 _LEAST = 1 << 16
 """Minimum size of a request in bytes, because fewer bytes would not arrive sooner."""
 _REMEMBERED = 256
-"""For :meth:`RemoteReader.confirm`, the digests of this many reads after jumps are kept."""
+"""Number of reads after jumps whose digests are kept for :meth:`RemoteReader.confirm`."""
 
 
 class _LengthError(OSError):
@@ -68,8 +68,8 @@ class _Blocks:
         self.process = self._threads.process
 
     def get(self, reader: int, block: int, fetch: Callable[[int], bytes]) -> Future[bytes]:
-        """The future of a block, which may still arrive. A new block may replace the least recently
-        used block.
+        """The future of a block. The block may not have arrived yet. A new block may replace the
+        least recently used block.
         """
         key = (reader, block)
         with self._lock:
@@ -120,7 +120,7 @@ class RemoteReader(Reader):
         self._elsewhere: deque[tuple[int, int, bytes]] = deque(maxlen=_REMEMBERED)
         self._confirmed: set[int] = set()
         self._is_checked = size <= BLOCK_BYTES
-        """Whether a check after the last block arrived found the file unchanged."""
+        """Whether the last block has arrived and a later check found the file unchanged."""
 
     def read_at(self, start: int, length: int) -> bytes:
         length = min(length, self.size - start)

@@ -1,9 +1,9 @@
 """Moves a folder to a free name and exchanges two folders, atomically if possible.
 
 Linux does both with flags of renameat2(2). Elsewhere, and on file systems without the flags, plain
-renames are used. :func:`replace` says what a kill between them leaves.
+renames are used. :func:`replace` describes the state if the process is killed between two renames.
 
-Also locks files, so that the processes on one machine take turns.
+The module also locks files, so that the processes on one machine take turns.
 """
 
 from __future__ import annotations
@@ -64,12 +64,13 @@ def move_to_free_name(source: str, target: str, top: str) -> bool:
 def replace(source: str, target: str, top: str) -> None:
     """Replace the folder `target` with `source`. The old `target` is then at `source`.
 
-    If the kernel cannot exchange them, there are three renames: `target` to ``<source>.old``,
-    `source` to `target`, ``<source>.old`` to `source`. A kill after the first rename leaves no
-    `target`, the new folder at `source` and the old folder at ``<source>.old``. A kill after the
-    second rename leaves the new folder at `target`, the old folder at ``<source>.old`` and no
-    `source`. In both cases the same call again completes the work. After an error, unlike after a
-    kill, the renames are undone at once.
+    If the kernel cannot exchange them, three renames are made. The first renames `target` to
+    ``<source>.old``, the second renames `source` to `target`, and the third renames
+    ``<source>.old`` to `source`. If the process is killed after the first rename, `target` does not
+    exist, the new folder is at `source`, and the old folder is at ``<source>.old``. If it is killed
+    after the second rename, the new folder is at `target`, the old folder is at ``<source>.old``,
+    and `source` does not exist. In both cases the same call again completes the work. If the second
+    rename fails, the first rename is undone at once.
     """
     aside = source + ASIDE
     if os.path.lexists(aside):
@@ -185,7 +186,7 @@ def held_shared(path: str) -> int | None:
 
 @contextlib.contextmanager
 def exclusive_if_free(path: str) -> Iterator[bool]:
-    """Lock a file if no other process holds or shares the lock. Yields whether it is locked."""
+    """Lock a file. Yields False if another process holds or shares the lock, otherwise True."""
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
         try:

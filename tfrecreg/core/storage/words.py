@@ -33,7 +33,7 @@ class BareFile(NamedTuple):
 
 
 class PathWord:
-    """The meaning of a word as a local path."""
+    """A word that is taken as a local path."""
 
     storage: Readable = _ROOT
 
@@ -47,12 +47,12 @@ class PathWord:
         return os.path.lexists(self.pattern) and not self.is_folder()
 
     def inside(self, path: str) -> str:
-        """A pattern for a file in the folder that the word names."""
+        """A pattern for the file `path` in the named folder."""
         return str(Path(self.pattern, path))
 
     def matches(self) -> list[str]:
-        """Find the file whose name is the word. If there is none, find files that match it as a
-        glob.
+        """Find the file at exactly this path. If there is none, find the files that match the word
+        as a glob.
         """
         try:
             os.lstat(self.pattern)
@@ -74,7 +74,7 @@ class PathWord:
 
 
 class UrlWord:
-    """The meaning of a word as a URL."""
+    """A word that is taken as a URL."""
 
     def __init__(self, url: str) -> None:
         root, self.pattern = split_url(url)
@@ -118,7 +118,7 @@ def named(word: str) -> PathWord | UrlWord:
 
 
 def names_one_file(word: str) -> bool:
-    """Whether a word is the path or the URL of one file, and not of a folder or several files."""
+    """Whether a word names a single file by path or URL. For a folder or several files, False."""
     return named(word).is_file()
 
 

@@ -224,9 +224,9 @@ def make_folders(folder: str) -> None:
 
 
 def make_way(folder: str, top: str) -> None:
-    """Create `folder` and its parents, and make them durable up to `top`. Folders of another
-    process are made durable as well, because it may have been killed before it synced them. Raises
-    OSError.
+    """Create `folder` and its parents. Sync every parent up to `top`, so that the names in it are
+    durable. Parents that existed before are synced as well, because another process may have been
+    killed before it synced them. Raises OSError.
     """
     make_folders(folder)
     while len(folder) > len(top):

@@ -41,7 +41,9 @@ def feature_sizes(features: Mapping[str, int], around: int = 0, other: int = 0) 
 
 
 def size_against_raw(size: int, stored: int, decoded: int) -> str:
-    """``2.35 × the raw files, 0.55 × the unpacked data``; the second only if files are packed."""
+    """The size relative to the raw data: ``2.35 × the raw files, 0.55 × the unpacked data``. The
+    second part is shown only if raw files are packed.
+    """
     unpacked = f", {size / decoded:.2f} × the unpacked data" if decoded != stored else ""
     return f"{size / stored:.2f} × the raw files{unpacked}"
 
@@ -115,8 +117,8 @@ def print_manifest(
     yanks: Sequence[Yank] = (),
     details: Mapping[tuple[str, str], str] = MappingProxyType({}),
 ) -> None:
-    """A build or release: its contents, origin and size. `details` has the ledger's first detail
-    about each code, by split and code.
+    """A build or release: its contents, origin and size. `details` maps a split and a code to
+    the first detail in the ledger.
     """
     console.print(line((title, "bold")))
     facts = [("yanked", _yank_line(yank)) for yank in yanks]

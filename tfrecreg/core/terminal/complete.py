@@ -84,7 +84,7 @@ def releases(ctx: click.Context, incomplete: str) -> Iterable[str]:
 
 
 def _matching(registry: Registry, incomplete: str) -> list[str]:
-    """The datasets that a partially typed reference may name."""
+    """The datasets that an unfinished reference can mean."""
     name, at, _ = incomplete.partition("@")
     names = registry.dataset_names()
     return [each for each in names if (each == name if at else each.startswith(name))]

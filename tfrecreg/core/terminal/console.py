@@ -2,7 +2,7 @@
 
 Results go to stdout, everything else to stderr. On a terminal, long lines wrap between words with
 an indent, and wide tables fold. In a pipe, nothing wraps or folds, so nothing is cut and grep finds
-every line. The one exception: tables fold if `COLUMNS` is set.
+every line. But if `COLUMNS` is set, wide tables fold even in a pipe.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _ENDLESS = 100_000
 _USUAL = 80, 25
 """Default columns and lines of a terminal."""
 _WORD = re.compile(r"\s*\S+(?: (?:[kMGT]?B|%)(?![^\s,;:.)]))*\S*\s*")
-"""A word with its spaces. A number and its unit count as one word."""
+"""A word with the spaces around it. A number and its unit count as one word."""
 
 
 class Line:
@@ -65,7 +65,9 @@ def line(*parts: str | tuple[str, str], hang: int | None = None) -> Line:
 
 
 def _breaks(text: str, width: int, hang: int) -> list[int]:
-    """The offsets of line breaks: before words that would exceed the width. No word is split."""
+    """The offsets of line breaks. A break comes before a word that would exceed the width. No word
+    is split.
+    """
     breaks: list[int] = []
     column = 0
     for word in _WORD.finditer(text):

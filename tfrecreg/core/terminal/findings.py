@@ -46,14 +46,16 @@ _MEASURES = {
     "questions.held": "expectations",
     "questions.lacks": "not asked about",
 }
-"""Which measures get a line: maps the first two parts of a measure's name to the line's label."""
+"""The label of each measure that gets a line, by the first two parts of the measure's name."""
 _BUNDLED = frozenset(
     {
         *("annotations", "content", "crc", "drift", "duplicates", "images", "inflation", "items"),
         *("manifest", "registry", "schema", "source", "statistics"),
     }
 )
-"""Validators whose other measures are only in the JSON. Each measure of a plugin gets a line."""
+"""Validators whose other measures are only in the JSON. Every measure that a plugin reports gets a
+line.
+"""
 
 
 def print_report(console: Console, report: Report) -> None:

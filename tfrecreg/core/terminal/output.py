@@ -132,7 +132,7 @@ class PluginFormat:
         kind = known.load(ReportFormatRecord, name)
         self._inner = called(self._plugin_id, "__init__", kind)
         self.has_looked = False
-        """Whether it gave validators to a check, and so may show records."""
+        """Whether the format gave validators to a check. If so, the format may show records."""
 
     def look(self, target: Target) -> list[tuple[PluginId, Validator]]:
         """Its validators for a target, each with its plugin."""

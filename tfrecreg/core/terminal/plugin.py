@@ -13,7 +13,9 @@ from tfrecreg.core.terminal.session import command_at
 
 @hookimpl
 def tfrecreg_commands() -> Iterator[CommandRecord]:
-    """Announce the commands of rooms. The core's commands need no announcement."""
+    """Announce the commands that are defined outside the core. The core's commands need no
+    announcement.
+    """
     for name, (place, line) in COMMANDS.items():
         if not place.startswith("tfrecreg.cli."):
             yield CommandRecord(name=name, summary=line, load=partial(command_at, place))

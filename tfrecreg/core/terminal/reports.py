@@ -40,7 +40,9 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 _PRECEDENCE = (3, 1, 0)
-"""The worst of several reports decides. An incomplete report is worse than a failed one."""
+"""Exit codes, the worst first. Several reports give the worst of their exit codes. An incomplete
+report is worse than a failed one.
+"""
 
 
 def format_options(function: F) -> F:
@@ -217,7 +219,7 @@ class _Requested:
                 write_text(path, "")
 
     def tell(self, error: TfrecregError) -> None:
-        """Write the reason of the failure as the requested report."""
+        """Write why the command failed, in the requested report format."""
         # A write error either is the command's failure or matters less than it.
         if self.saved is not None:
             with suppress(UsageError):

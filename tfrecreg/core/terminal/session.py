@@ -115,8 +115,8 @@ class Session:
 def session_command(
     name: str, cls: type[click.Command] | None = None
 ) -> Callable[[Callable[..., Any]], click.Command]:
-    """Make a function a command. It gets the :class:`Session`, and its last option is ``--json``,
-    which prints one document on stdout instead of text.
+    """Turn a function into a command. The function gets the :class:`Session`. The last option of
+    the command is ``--json``, which prints one document on stdout instead of text.
     """
     import click  # a plugin's module is imported for listings, and by programs
 

@@ -1,7 +1,8 @@
-"""stdout and stderr that record why they could not be written.
+"""Streams for stdout and stderr that record the first error of a write.
 
-An `OSError` of a stream looks like an `OSError` of any file. The end of a command must tell them
-apart: the error of a stream is a full disk or a closed pipe, and any other `OSError` is a bug.
+An `OSError` of a stream looks like an `OSError` of any file. When a command ends, the two must
+be distinguished: a stream fails because of a full disk or a closed pipe, but any other `OSError`
+is a bug.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ class _Output(io.FileIO):
 
 
 def watched(descriptor: int, like: TextIO) -> TextIO:
-    """A stream over an open descriptor that records why it could not be written."""
+    """Make a stream that writes to an open descriptor and records the first error of a write."""
     return io.TextIOWrapper(
         io.BufferedWriter(_Output(descriptor, "w", closefd=False)),
         encoding=like.encoding,
@@ -51,7 +52,9 @@ def watch_streams() -> None:
 
 
 def write_failure() -> OSError | None:
-    """The first error in writing stdout, or else stderr; None if there was no error."""
+    """The first write error of stdout. If stdout has none, the first write error of stderr, or
+    None.
+    """
     for stream in (sys.stdout, sys.stderr):
         raw = getattr(getattr(stream, "buffer", None), "raw", None)
         failure: OSError | None = getattr(raw, "failure", None)

@@ -47,9 +47,9 @@ def options_of(verb: str, *without: str, **settings: str | Mapping[str, Any]) ->
     """Give a command the options of a verb. It gets their values by parameter name.
 
     Args:
-        verb: the module in the library and the method: ``files:Verbs.check``.
-        without: parameters that are not options, or that the command declares itself.
-        settings: the metavar of an option, or other settings.
+        verb: the module in the library and the method, for example ``files:Verbs.check``.
+        without: names of parameters that the command declares itself or does not offer as options.
+        settings: for each parameter, the metavar of its option, or several settings of the option.
     """
     place, _, name = verb.partition(":")
     module = import_module(f"tfrecreg.library.{place}")
@@ -108,7 +108,7 @@ def _typed(each: Parameter, known: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _help(text: str, parameters: Mapping[str, Any]) -> str:
-    """A line of a docstring, in the words of the command line."""
+    """Turn the description of a parameter in a docstring into help for the command line."""
     text = text if text.startswith("`") else f"{text[:1].upper()}{text[1:]}"
     text = re.sub(r"\s+", " ", text)
     text = re.sub(r"; [Nn]one for ([^.]*)\.", r". Default: \1.", text)

@@ -100,8 +100,9 @@ def is_named(found: Finding | Code, pattern: str) -> bool:
     """Whether `pattern` matches `found`. Gates and waivers have such patterns: ``CODE`` or ``CODE
     DETAIL``, as globs.
 
-    DETAIL has to match the finding's message, or the details of all its places. If the finding has
-    more places than it lists, only its message is compared. A DETAIL never matches a :class:`Code`.
+    DETAIL has to match either the finding's message or the detail of every place. If the finding
+    has more places than it lists, only its message is compared. A DETAIL never matches a
+    :class:`Code`.
     """
     code, space, detail = pattern.partition(" ")
     if not fnmatchcase(found.code, code) or not space:
@@ -140,8 +141,8 @@ class Verdict:
     """The findings with a waiver, each with the first matching waiver."""
     lapsed: tuple[tuple[Finding, Waiver], ...] = ()
     """The `findings` that match an expired waiver, each with the first such waiver. They fail the
-    gate with any severity, unless `fail_on` is `never`, because someone has to decide about them
-    again.
+    gate whatever their severity is, unless `fail_on` is `never`, because someone has to decide
+    about them again.
     """
     lowered: tuple[Lowered, ...] = ()
     """How many of the `findings` have a severity that the gate lowered, by code."""
@@ -189,9 +190,9 @@ def judge(
 
 
 def concerns(waiver: Waiver, dataset: str) -> bool:
-    """Whether a waiver may cover findings of `dataset`. False only if it certainly covers none of
-    them. A fingerprint is ``CODE:dataset:…``. If its first two parts have no wildcard, the second
-    part is the dataset.
+    """Whether a waiver may cover findings of `dataset`. The result is True in case of doubt. A
+    fingerprint is ``CODE:dataset:…``. If its first two parts have no wildcard, the second part is
+    the dataset.
     """
     code, _, rest = waiver.fingerprint.partition(":")
     named = rest.partition(":")[0]
@@ -208,7 +209,7 @@ def next_expiry(waivers: Iterable[Waiver], dataset: str, today: date | None = No
 
 
 def severity_of(found: Finding | Code, overrides: Mapping[str, Severity]) -> Severity:
-    """The severity that a gate with these overrides gives to a finding, or to a code's findings."""
+    """The severity of a finding, or of all findings with a code, after these overrides apply."""
     matching = [
         (sum(character.isalnum() for character in glob), given.rank, given)
         for glob, given in overrides.items()
@@ -241,7 +242,7 @@ class DatasetConfig:
     schema: _Text | None = None
     """Path of the schema, relative to the registry's root; None for ``schemas/<name>.pbtxt``."""
     options: dict[str, Any] = field(default_factory=dict)
-    """The options of the source, which declares their types: see
+    """The options of the source. The source declares the types of its options: see
     :mod:`tfrecreg.core.values.typed_values`.
     """
     shards: Positive | None = None
@@ -282,8 +283,8 @@ class InflationLimit:
     allowance: Annotated[int, Meta(ge=0)] = 512
     """Additional bytes per record, for keys and labels of tiny records."""
     base: Literal["decoded", "stored"] = "decoded"
-    """Which size of the raw data counts: their size after decompression of whole files, or as
-    stored."""
+    """Which size of the raw data is used: ``stored`` for the files as stored, ``decoded`` for
+    the size after decompression of whole files."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -295,10 +296,10 @@ class GateConfig:
     validators: tuple[_Text, ...] | None = None
     """The validators to run; None for all that apply."""
     severity: dict[str, Severity] = field(default_factory=dict)
-    """New severities, by ``CODE`` or ``CODE DETAIL``: see :func:`is_named`."""
+    """New severities. A key is ``CODE`` or ``CODE DETAIL``: see :func:`is_named`."""
     limits: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """Options by validator, as the file has them. Each validator converts its own options. `check`
-    refuses unknown validators.
+    """The options of each validator, with the values from the file. Each validator converts its own
+    options. `check` refuses unknown validators.
     """
     expect: dict[str, dict[str, Any]] = field(default_factory=dict)
     """Questions in SQL with their expected answers, by name, for the validator `questions`."""
@@ -342,7 +343,9 @@ class Config:
     policy: PolicyConfig = field(default_factory=PolicyConfig)
     plugins: PluginsConfig = field(default_factory=PluginsConfig)
     broken: dict[str, DatasetConfigError] = field(default_factory=dict)
-    """The error of each dataset whose file cannot be read, by its name. `datasets` lacks these."""
+    """For each unreadable file of a dataset, the error, by the name of the dataset. `datasets`
+    lacks these datasets.
+    """
     home: str = ""
     """The registry's folder, where local plugins are looked up; empty outside a registry."""
 
@@ -408,7 +411,9 @@ def _gate(table: dict[str, Any], path: KeyPath) -> GateConfig:
 
 
 def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
-    """Merge two tables, and tables inside them. If both have a value, the one in `above` counts."""
+    """Merge two tables, and tables inside them. If both set a key, the value from `above` is
+    used.
+    """
     joined = dict(below)
     for key, value in above.items():
         under = joined.get(key)

@@ -1,8 +1,8 @@
 """Parses and renders JSON files of this package, computes their digests, and reports invalid files.
 
 Digests are computed from the canonical form of RFC 8785 (JCS). Here, it has only objects, arrays,
-strings, integers, booleans and null. It has no fractions, because manifests have none and they
-would need the rules of ECMAScript.
+strings, integers, booleans and null. It has no fractions, because manifests have none, and
+because fractions would have to be formatted by the rules of ECMAScript.
 
 The module also reads TOML, and changes values in it without losing comments and order.
 """
@@ -61,7 +61,7 @@ def texts_of(plain: Mapping[str, Any], *names: str) -> dict[str, str]:
 
 
 def digest_apart(plain: Mapping[str, Any], *apart: str) -> str:
-    """The blake3 digest, in hex, of `plain` as canonical JSON, without the fields `apart`."""
+    """The blake3 digest, in hex, of `plain` as canonical JSON. It omits the fields in `apart`."""
     covered = {name: plain[name] for name in plain if name not in apart}
     return blake3(canonical_json(covered)).hexdigest()
 
@@ -137,8 +137,8 @@ def strict_json(data: bytes) -> Any:
 
 
 def no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object of a document. Repeated keys are errors, because readers disagree on which value
-    counts.
+    """An object of a document. Repeated keys are errors, because different parsers would take
+    different values.
     """
     found: dict[str, Any] = {}
     for name, value in pairs:
@@ -187,7 +187,7 @@ def _exact(value: object) -> object:
 
 
 def update_toml(text: str, file: str, values: Mapping[str, Any]) -> str:
-    """The text with these keys set, added or removed. Comments, order and line ends stay."""
+    """Set, add or remove keys in a text. The comments, order and line endings are preserved."""
     import tomlkit  # the import takes a tenth of a second, and reading does not need it
 
     before = read_toml(text, file)

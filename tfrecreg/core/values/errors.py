@@ -239,9 +239,9 @@ class MissingExtraError(FailureError):
     """A feature needs a package that is not installed.
 
     Args:
-        feature: the feature, as the first words of a sentence: ``"loading with tf.data"``.
-        extra: the extra that provides the feature: ``"tf"``.
-        distribution: the distribution that has the extra.
+        feature: the feature, in words that begin a sentence, such as ``"loading with tf.data"``.
+        extra: the name of the extra that installs the package, such as ``"tf"``.
+        distribution: the distribution that defines the extra.
     """
 
     def __init__(self, feature: str, extra: str, distribution: str = "tfrecreg") -> None:
@@ -273,7 +273,7 @@ class UnknownPluginError(PluginError):
     exit_code = 2
 
     def brought_by(self, distribution: str, version: str, when: str) -> UnknownPluginError:
-        """A copy of this error that names the distribution which provided the plugin."""
+        """Copy this error. The copy names the distribution that provided the plugin."""
         named = f"`{safe(distribution, limit=80)}` {safe(version, limit=40)}"
         return UnknownPluginError(
             f"{self.message.partition(';')[0]}; {named} provided it for {when}",
@@ -284,7 +284,7 @@ class UnknownPluginError(PluginError):
 class StorageError(FailureError):
     """The file system or a store refused an operation.
 
-    If an :class:`OSError` caused it, that error, with its errno, is the ``__cause__``.
+    If an :class:`OSError` is the reason, ``__cause__`` is this `OSError`, and it has the errno.
     """
 
 

@@ -34,7 +34,7 @@ class TensorflowOutcome(str, Enum):
     """
 
     READS = "reads without an error"
-    """It takes the fault for the end of the file or for valid data, and reports no error."""
+    """It mistakes the fault for valid data or for the end of the file, and reports no error."""
     STOPS = "stops here"
     """It raises an error that names neither file nor record, and does not read the rest of the
     file.
@@ -59,15 +59,16 @@ class Code:
     """One line: what to do next."""
     page: str
     """The text that `tfrecreg explain` prints below the summary: why the finding matters, how it is
-    found, and what helps.
+    found, and how to resolve it.
     """
     tensorflow: tuple[TensorflowOutcome, ...] = ()
     """What TensorFlow may do at such a fault, with the most frequent outcome first. Each location
     of a finding has its own outcome. Empty if the code does not concern reading the file.
     """
     counted: tuple[str, str] | None = None
-    """For a code that a source gives to items, the text after the number of items. The first text
-    is for one item, the second for several: ``("item is incomplete", "items are incomplete")``.
+    """The texts that follow the number of items, if a source gives this code to items. The first
+    text is for one item, the second for several:
+    ``("item is incomplete", "items are incomplete")``.
     """
 
     def count_text(self, number: int) -> str:

@@ -16,7 +16,7 @@ class Progress(Protocol):
         """Start work on `total` records (0 if unknown). `what` names it: "building mnist"."""
 
     def advance(self, records: int, size: int) -> None:
-        """Report that `records` more records, with `size` bytes in all, are done."""
+        """Report finished work: the number of records and their total size in bytes."""
 
     def stop(self) -> None:
         """End the piece of work, after success or failure."""
@@ -73,8 +73,8 @@ def working(progress: Progress, what: str, total: int, unit: str = "records") ->
 
 @contextmanager
 def counting(progress: Progress, what: str, unit: str) -> Iterator[Ticker]:
-    """Like :func:`working`, for work of unknown size. Yields a ticker, to which the block adds
-    counts.
+    """Like :func:`working`, for work of unknown size. Yields a ticker. The code in the ``with``
+    block adds counts to this ticker.
     """
     with working(progress, what, 0, unit):
         ticker = Ticker(progress)

@@ -94,8 +94,8 @@ def shard_name(dataset: str, split: str, number: int, of: int) -> str:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShardName:
     prefix: str
-    """The part before the split, which may be empty. In names by TFDS or this package it is the
-    name of the dataset.
+    """The part before the split. It may be empty. If TFDS or this package made the name, the part
+    is the name of the dataset.
     """
     split: str | None
     """The split in its normal spelling; None if the name has no split."""
@@ -190,7 +190,7 @@ def _parsed(
 
 
 def normal_split(text: str) -> str:
-    """`text` as ``train``, ``validation`` or ``test``, if it certainly means one of these.
+    """The usual name of a split, ``train``, ``validation`` or ``test``, if `text` means this split.
 
     In upper or lower case, train and training mean ``train``; val, valid, validation and dev mean
     ``validation``; test and testing mean ``test``. Other names stay unchanged, including `eval`,
@@ -294,8 +294,8 @@ def _as_tfds(records: int, total: int) -> int:
     """The number of shards by TFDS's rule (`ShardConfig.calculate_number_shards` in
     `shard_utils.py`).
 
-    A few large records may be too large for every number that TFDS's rule allows. TFDS then puts
-    all of them into one shard. This function keeps each shard near 1 GiB.
+    If a split has few but large records, no number may satisfy TFDS's rule. TFDS then puts all
+    records into one shard. This function keeps each shard near 1 GiB.
     """
     fewest, most = max(1, total // _MAX_SHARD), max(1, total // _MIN_SHARD)
     if fewest > 1024:
@@ -319,7 +319,7 @@ def bounds(records: int, shards: int) -> Iterator[tuple[int, int]]:
 
 
 def in_reading_order(split: str) -> tuple[int, str]:
-    """The sort key of a split in texts for people: train, validation, test, then by name."""
+    """A key to sort splits for display: train, validation, test, and then the others by name."""
     return _READING_ORDER.get(normal_split(split), len(_READING_ORDER)), split
 
 

@@ -1,7 +1,7 @@
 """Turns values into text and JSON: escapes for terminals and logs, sizes, counts, lists of names.
 
-Base classes of plugins inherit from :class:`ExtensionPoint`. It raises an error for a misspelled
-method, which nothing would call.
+Base classes of plugins inherit from :class:`ExtensionPoint`. It raises an error if a plugin
+misspells the name of a method, because nothing would call this method.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ _UNSEEN = frozenset(
 def safe(text: str, *, limit: int = 200) -> str:
     r"""`text` with escapes for all characters that could mislead a terminal or a reader.
 
-    Control characters (C0, C1, DEL), format characters (bidirectional overrides, zero-width),
-    surrogates, private use and unassigned code points, separators other than the space, and other
-    invisible characters become ``\x1b``, ``\u202e`` and so on; a backslash is doubled. ``\x80`` to
+    Characters become ``\x1b``, ``\u202e`` and so on if they are control characters (C0, C1, DEL),
+    format characters (bidirectional overrides, zero-width), surrogates, private use or unassigned
+    code points, separators other than the space, or invisible. A backslash is doubled. ``\x80`` to
     ``\xff`` are bytes of a name that was not UTF-8. ``::`` at the beginning and ``##[`` anywhere
     are commands in GitHub's logs, so their first character is escaped. Different texts have
     different results, unless they are cut. The result has at most `limit` characters. An ellipsis
     marks a cut, and no escape is split.
 
     Args:
-        text: any text. A name that is not UTF-8 has surrogate escapes.
+        text: any text. If it contains a name that is not UTF-8, it has surrogate escapes.
         limit: maximum number of characters to return, at least 1.
     """
     if type(text) is str and len(text) <= limit and _HARMLESS.fullmatch(text):
@@ -63,7 +63,7 @@ def safe(text: str, *, limit: int = 200) -> str:
 
 
 def safe_message(text: str, *, limit: int = 2000) -> str:
-    """A sentence in which characters that could mislead a terminal are escaped as in :func:`safe`.
+    """Escape a sentence as :func:`safe` does, so that it cannot mislead a terminal.
 
     Backslashes are not doubled, because names in the sentence may have been escaped before.
     """

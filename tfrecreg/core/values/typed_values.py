@@ -2,11 +2,11 @@
 
 The annotations of a dataclass are the types of its keys:
 
-- ``str``, ``int``, ``float``, ``bool``, ``date``, an ``Enum`` or a ``Literal``; numbers are finite,
-  and :class:`msgspec.Meta` may limit values
-- ``X | None``, ``tuple[X, ...]``, ``dict[str, X]``, other dataclasses
-- ``Annotated[X, function]``: the value is the function's result. If the function raises a
-  ``ValueError``, its text is the message
+- A simple type is ``str``, ``int``, ``float``, ``bool``, ``date``, an ``Enum`` or a ``Literal``.
+  Numbers are finite, and :class:`msgspec.Meta` may limit values.
+- A composed type is ``X | None``, ``tuple[X, ...]``, ``dict[str, X]`` or another dataclass.
+- For ``Annotated[X, function]``, the value is the function's result. If the function raises a
+  ``ValueError``, the text of this error is the message.
 
 :func:`read_table` reads TOML. :func:`parse_options` reads the options of a source, whose values may
 be texts. A ``bool`` is written as ``true``, ``yes`` or ``1``, or as ``false``, ``no`` or ``0``. An
@@ -58,7 +58,7 @@ _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 
 @dataclass(frozen=True)
 class NoOptions:
-    """The options of a plugin without options."""
+    """For a plugin that takes no options."""
 
 
 class KeyPath:
@@ -286,7 +286,7 @@ def parse_options(
 
 
 def pairs_of(pairs: Sequence[str], option: str = "--option") -> dict[str, str]:
-    """Parse texts of the form ``NAME=VALUE`` into values by name."""
+    """Parse texts of the form ``NAME=VALUE``. Returns the values by name."""
     given: dict[str, str] = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
@@ -325,7 +325,7 @@ def options_as_text(instance: object) -> dict[str, str]:
 
 
 def as_text(value: Any) -> str:
-    """The text that gives an option this value."""
+    """The text that a user would write to set an option to this value."""
     if value is None:
         return "none"
     if not isinstance(value, tuple):

@@ -19,13 +19,16 @@ class Work(TypedDict, total=False):
 
 
 class Context(Work, total=False):
-    """The arguments of an operation that declares ``**context: Unpack[Context]``."""
+    """Keyword arguments that operations share. They declare ``**context: Unpack[Context]``."""
 
     registry: RegistryLike | None
 
 
 class Travelling(NamedTuple):
-    """Reads a context: ``registry, engine, progress = Travelling(**context)``."""
+    """A context in which missing arguments have their defaults.
+
+    To unpack a context, write ``registry, engine, progress = Travelling(**context)``.
+    """
 
     registry: RegistryLike | None = None
     engine: Engine | None = None

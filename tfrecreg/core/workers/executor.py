@@ -58,7 +58,7 @@ thread-safe.
 def versions() -> dict[str, str]:
     """The versions, by name, of Python, zlib, tfrecreg, and distributions with plugins. A worker
     must have the same versions as the command. If code can change while its version stays the
-    same, the digest of the code follows the version.
+    same, a digest of the code is appended to the version.
     """
     found = {"tfrecreg": __version__}
     for distribution in with_plugins():
@@ -72,7 +72,7 @@ def versions() -> dict[str, str]:
 
 
 def pack(function: Callable[[T], object], task: T) -> bytes:
-    """A task as bytes, with the versions and folders that its worker checks first."""
+    """Pickle a task, and add the versions and folders that the worker checks first."""
     return pickle.dumps((versions(), sorted(_folders(task)), pickle.dumps((function, task))))
 
 

@@ -30,7 +30,7 @@ class EngineRequest:
     name: str
     """The text of ``--engine``, for messages: ``futures:loky:get_reusable_executor``."""
     argument: str
-    """The text after the engine's name and a colon: ``loky:get_reusable_executor``."""
+    """The part of `name` after the first colon, for example ``loky:get_reusable_executor``."""
     jobs: int | None
     """Number of workers; None for the library's default."""
     options: Any
@@ -60,18 +60,18 @@ class Engine(ABC):
         return None
 
     def for_work(self, costs: Iterable[float]) -> Engine:  # noqa: ARG002 - others take any work
-        """The engine for this work: this engine, or one that runs in this process if the work is
-        too small for worker processes.
+        """Choose an engine for this work. It is usually this engine. If the work is too small for
+        worker processes, it is an engine that runs in this process.
 
         Args:
-            costs: the seconds that each task takes in one process. Only as many are read as the
-                decision needs.
+            costs: the seconds that each task takes in one process. The engine stops reading them
+                as soon as it can decide.
         """
         return self
 
     @abstractmethod
     def warm(self, function: Callable[[T], R]) -> None:
-        """Prepare to run `function`, while the caller still determines the tasks."""
+        """Prepare to run `function`. The caller need not know the tasks yet."""
 
     @abstractmethod
     def close(self) -> None:
@@ -92,8 +92,8 @@ class Engine(ABC):
         command.
 
         Args:
-            function: importable by name (workers import it), pure, returning something small.
-            tasks: picklable; they are taken when they are needed, never all at once.
+            function: a pure function that returns a small result. Workers import it by its name.
+            tasks: picklable objects. The engine takes each task only when it needs the task.
 
         Raises:
             FailureError: a worker died.
@@ -113,9 +113,9 @@ class Engine(ABC):
         """All results of :meth:`run`, with progress. When it returns, no worker runs a task.
 
         Args:
-            cost: returns how many records and bytes a task had, for the progress.
-            label: the activity: "exporting mnist".
-            total: number of records of all tasks; 0 if unknown.
+            cost: a function that returns how many records and bytes a task had, for the progress.
+            label: a name for the activity, for example "exporting mnist".
+            total: number of records in all tasks together; 0 if unknown.
         """
         sent: deque[T] = deque()
 
@@ -150,7 +150,7 @@ class _RemoteError(Exception):
 
 
 def perform(work: bytes) -> bytes:
-    """In a worker: run a pickled ``(function, task)``, and pack its result or error."""
+    """In a worker: unpickle a function and a task, run the function, and pack the outcome."""
     try:
         function, task = pickle.loads(work)
         return pickle.dumps((True, call(function, task), "", ""))
@@ -170,7 +170,7 @@ def packed_error(error: Exception) -> bytes:
 
 
 def result_of(outcome: bytes) -> Any:
-    """In the parent: return the result in an outcome of :func:`perform`, or raise its error."""
+    """In the parent: unpack an outcome of :func:`perform`. Return the result or raise the error."""
     summary = trace = ""
     try:
         done, value, summary, trace = pickle.loads(outcome)

@@ -115,7 +115,7 @@ def what_became_of(glob: str) -> str:
 
 
 def __getattr__(name: str) -> Code:
-    """The code called `name`, for ``from tfrecreg.core.values.codes import CRC002``."""
+    """Look up a code, so that ``from tfrecreg.core.values.codes import CRC002`` works."""
     try:
         return CORE_CODES[name]
     except KeyError:

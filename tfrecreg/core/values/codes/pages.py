@@ -13,12 +13,12 @@ Each code is a section: a heading with the code and its rule, a list of fields, 
     The masked CRC32C of the data follows the data. …
 
 `severity`, `summary` and `hint` are required. `tensorflow` lists outcomes, the most frequent first.
-`counted` is the text after a number of items, for one and for several: ``box is empty | boxes are
-empty``.
+`counted` has the text that follows a number of items: first for one item, then for several. An
+example is ``box is empty | boxes are empty``.
 
-The page ``tfdv.md`` has the anomalies that TFDV reports. The code of an anomaly is ``SCH100`` plus
-the number of its type in `AnomalyInfo.Type` of TensorFlow Metadata, which never changes. A group of
-types has one text and one hint::
+The page ``tfdv.md`` has the anomalies that TFDV reports. In TensorFlow Metadata, `AnomalyInfo.Type`
+gives every type of anomaly a number that never changes. The code of an anomaly is ``SCH`` and the
+sum of 100 and this number. A group of types has one text and one hint::
 
     ## nan
 
@@ -29,8 +29,8 @@ types has one text and one hint::
 
     - SCH153 FLOAT_TYPE_HAS_NAN: There are NaN where the schema forbids them
 
-`records` is the code with which the validator `schema` reports the records themselves. It is
-omitted if no single record is the cause.
+`records` is the code of findings about the records that cause the anomaly. The validator `schema`
+reports these findings. `records` is omitted if no single record is the cause.
 """
 
 from __future__ import annotations
@@ -86,8 +86,8 @@ _TYPE = re.compile(r"^- (SCH1[0-9]{2}) ([A-Z0-9_]+): (.+)$", re.M)
 class _Anomaly(NamedTuple):
     code: Code
     record_code: str
-    """The code with which the validator `schema` reports the records themselves; empty if no single
-    record is the cause.
+    """The code of the findings in which the validator `schema` reports records that cause the
+    anomaly. Empty if no single record is the cause.
     """
 
 
@@ -97,8 +97,8 @@ def anomaly_code(number: int) -> str:
 
 
 def record_code(code: str) -> str:
-    """The code of the findings about the records that cause the anomaly `code`; empty for other
-    codes.
+    """The code of findings about records that cause the anomaly `code`. Empty if `code` is not the
+    code of an anomaly, or if no single record is the cause.
     """
     found = _anomalies().get(code) if code.startswith("SCH1") else None
     return found.record_code if found is not None else ""
