@@ -175,8 +175,7 @@ def _unnamed(registry: Registry, manifests: list[Manifest]) -> Iterator[Unneeded
 def _in_cache(
     registry: Registry, manifests: list[Manifest], progress: Progress
 ) -> tuple[list[cache.UnusedFile], list[cache.UnusedFile]]:
-    """The temporary files of killed commands in DVC's cache, and the cache's unreferenced objects.
-    """
+    """Temporary files of killed commands in DVC's cache, and the cache's unreferenced objects."""
     root = registry.storage.root
     if not dvc.usable(root):
         return [], []

@@ -190,8 +190,7 @@ def _pointer(registry: Registry, name: str) -> str | None:
 
 
 def _missing(registry: Registry, name: str) -> dict[str, bytes]:
-    """Files that stages need but that are missing, such as placeholders for git in empty folders.
-    """
+    """Files that stages need but that do not exist, such as placeholders in empty folders."""
     found: dict[str, bytes] = {}
     for folder in (f"{layout.RELEASES}/{name}", layout.reports_folder(name)):
         if registry.storage.stat(folder) is None:

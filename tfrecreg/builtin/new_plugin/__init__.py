@@ -1,5 +1,4 @@
-"""The command `tfrecreg plugins new`, which chooses free names and writes the files of a package.
-"""
+"""The command `tfrecreg plugins new`: it chooses free names and writes the files of a package."""
 
 from __future__ import annotations
 

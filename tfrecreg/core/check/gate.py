@@ -195,8 +195,7 @@ def wanted_validators(config: Config, policy: GateConfig) -> list[str]:
 
 
 def _of_another_state(found: Report, basis: Basis, resolved: Resolved) -> Iterator[str]:
-    """Yield the reasons why a report is unusable: it describes another target, or lacks findings.
-    """
+    """Yield why a report is unusable: it describes another target, or lacks findings."""
     if found.judged:
         yield "was already judged by a gate, so it lacks the findings that waivers covered"
     schema = schema_digest(expect_schema(resolved))

@@ -87,7 +87,7 @@ class ReportFormat(ABC):
 
     @abstractmethod
     def render(self, reports: Sequence[Report], context: ReportContext) -> str:
-        """The document, which ends with a line feed. Names that come from data are escaped as the
+        """The document, which ends with a line feed. It escapes names that come from data, as the
         format requires.
 
         If the command fails, this method is called with a report about the failure. With
