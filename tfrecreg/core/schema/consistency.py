@@ -143,7 +143,8 @@ def _of_sparse(sparse: Any, features: Mapping[str, Any]) -> Contradictions:
 
 
 def _of_feature(message: Any, domains: Mapping[str, str]) -> Contradictions:
-    """Contradictions in one `Feature` message and its nested features, unless its stage is ignored.
+    """Contradictions in one `Feature` message and its nested features. A message in an ignored
+    stage has none.
     """
     if stage_of(message) in IGNORED_STAGES:
         return
