@@ -29,7 +29,7 @@ from tfrecreg.core.values.errors import MissingExtraError, RefusedError, UsageEr
 __all__ = ["Collate", "OrderSampler"]
 
 _DECIDING = ("seed", "drop_remainder", "weights", "block")
-"""The arguments that determine the order of all epochs, under their names in states."""
+"""The arguments that determine the order of all epochs. States use the same names."""
 
 
 class Ordered(Protocol):
@@ -102,7 +102,7 @@ class OrderSampler:
 
     @property
     def epoch(self) -> int:
-        """The epoch of the next number."""
+        """The epoch of the next record number that the sampler yields."""
         return self._order.epoch
 
     def set_epoch(self, epoch: int) -> None:
@@ -110,7 +110,7 @@ class OrderSampler:
         self._order, self._done = self._order.of_epoch(epoch), 0
 
     def __len__(self) -> int:
-        """Return how many numbers of this epoch are left at the start of an iteration."""
+        """Return how many record numbers the next iteration yields in this epoch."""
         return len(self._order)
 
     def __iter__(self) -> Iterator[int]:
@@ -126,7 +126,7 @@ class OrderSampler:
 
         Args:
             done: how many records of this iteration were consumed; None for all numbers taken so
-                far. If a plain `DataLoader` has workers, more are taken than consumed.
+                far. A plain `DataLoader` with workers takes more numbers than were consumed.
 
         Raises:
             UsageError: the iteration has fewer than `done` numbers.
@@ -153,7 +153,7 @@ class OrderSampler:
 class Collate:
     """A `collate_fn` that makes a batch of tensors from elements. It is picklable.
 
-    Only the schema decides the form of a batch, never its records:
+    The form of a batch depends only on the schema, not on the records:
 
     - Features of fixed shape are one tensor, whose first dimension is the batch.
     - Features of varying length are padded with zeros to the longest of the batch, or to `pad_to`;
@@ -162,9 +162,9 @@ class Collate:
     - Images are one tensor of shape (batch, height, width, channels). With `pad_images` they are
       padded at the right and at the bottom, and ``NAME/mask`` has the shape (batch, height, width).
       If a feature may hold several images per record, they are lists of lists of tensors.
-    - Features of bytes are lists of `bytes`, or of `str` if `text` names the feature. If their
-      length varies, they are lists of such lists.
-    - Keys are the list ``record/key``. Digests are a tensor.
+    - Features of bytes are lists of `bytes`, or of `str` if `text` names the feature. Features of
+      bytes whose length varies are lists of such lists.
+    - The keys are in the list ``record/key``. Digests are a tensor.
 
     Args:
         source: the source of the elements, which must have a schema.
@@ -272,8 +272,8 @@ class Collate:
             ) from None
 
     def _padded(self, name: str, values: list[Any], sides: int | None) -> tuple[Any, Any]:
-        """Return a padded array and its mask. The shape of the mask is the batch, and the first
-        `sides` sides of a value, or all sides if `sides` is None.
+        """Return a padded array and its mask. The mask's shape is the batch size followed by the
+        first `sides` dimensions of a value, or by all dimensions if `sides` is None.
         """
         if name in self._images:
             _expect_one_depth(name, values)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class _App(LazyGroup):
-    """Looks at plugins only to find a command that it does not know, or to list all commands."""
+    """Looks at plugins in only two cases: to find an unknown command, and to list all commands."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return [*self.lines, *dict.fromkeys(each.name for each in _of_others(ctx))]

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class _Named(Protocol):
-    """A handle that a reference names."""
+    """A handle with a name and a registry, such as a dataset."""
 
     @property
     def name(self) -> str: ...
@@ -141,8 +141,8 @@ class SchemaVerbs:
 
         Args:
             mode: ``backward`` tests today's reader with yesterday's records, ``forward`` tests
-                yesterday's reader with today's records, ``full`` tests both. ``-transitive`` tests
-                against every release, not only the latest.
+                yesterday's reader with today's records, ``full`` tests both. The suffix
+                ``-transitive`` extends the test from the latest release to every release.
             against: compare with these schemas instead of releases.
             environment: compare the schemas in this environment.
             fail_on: fail on findings of this severity or higher.

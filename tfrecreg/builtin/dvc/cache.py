@@ -79,7 +79,7 @@ class RemoteObjects:
         )
 
     def listed(self, oids: Collection[str]) -> dict[str, RemoteObject]:
-        """The given objects that the remote has. Each call asks the remote again."""
+        """The subset of `oids` that exists in the remote. Each call asks the remote again."""
         if hasattr(self._fs.fs, "invalidate_cache"):
             self._fs.fs.invalidate_cache()
         wanted = set(oids)
@@ -159,7 +159,7 @@ class RemoteObjects:
         return md5_of(path) == _digest_of(oid)
 
     def read_list(self, oid: str) -> bytes | None:
-        """The bytes of the list of a folder; None if it is missing or damaged."""
+        """The list of a folder's files, as bytes; None if the list is missing or damaged."""
         try:
             with self._fs.open(self._odb.oid_to_path(oid), "rb") as stream:
                 data: bytes = stream.read(_LIST_LIMIT)
@@ -258,7 +258,7 @@ class UnusedFile(NamedTuple):
 
 
 def shared_folder(root: str) -> str:
-    """The folder of the cache; empty if it is in the repository, so that no other can use it."""
+    """The folder of a cache that other repositories may use; empty if it is in this repository."""
     with opened(root, "dvc cache dir") as repo:
         folder = Path(repo.cache.local.path).resolve()
         return "" if Path(repo.root_dir).resolve() in folder.parents else str(folder)
@@ -271,8 +271,8 @@ def stale(
     refs: Sequence[str],
     mark: str,
 ) -> list[UnusedFile]:
-    """Unreferenced cached objects of folders that contain the file `mark`. To remove them, hold
-    DVC's lock from before this call until the removal.
+    """Unreferenced objects in the cache, if their folder contains the file `mark`. To remove the
+    objects, take DVC's lock before this call, and release it after the removal.
 
     If the cache lacks the list of a referenced folder, the list is read from the default remote. If
     the remote lacks it as well, the result is empty.
@@ -306,8 +306,8 @@ def stale(
 
 
 def abandoned(root: str) -> list[UnusedFile]:
-    """Files that a killed command was writing into the cache. To remove them, hold DVC's lock from
-    before this call until the removal, so that no command still writes them.
+    """Files that a killed command was writing into the cache. To remove them, take DVC's lock
+    before this call, and release it after the removal, so that no command still writes them.
     """
     with opened(root, "dvc gc") as repo:
         folder = Path(repo.cache.local.path)

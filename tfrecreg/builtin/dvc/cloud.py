@@ -55,9 +55,9 @@ class ObjectFault(NamedTuple):
     name: str
     """The name of the folder: ``mnist@1.0.0``."""
     path: str
-    """Path in the folder; empty for the list of its files."""
+    """Path of a file in the folder; empty if the object is the folder's list of files."""
     what: str
-    """What is wrong with the object in the remote, as in "is damaged"; empty if it is missing."""
+    """The fault of the remote object, such as "is damaged"; empty if the object is missing."""
 
     def __str__(self) -> str:
         if not self.path:
@@ -109,9 +109,11 @@ def send(
     repair: bool = False,
     progress: Progress = SILENT,
 ) -> Sent:
-    """Send the objects of folders that a remote lacks. Lists the remote before and afterwards.
+    """Find which objects of folders are missing in a remote, and send them. Lists the remote before
+    and afterwards.
 
-    Sends a folder's list last, because DVC takes the list as proof that the files are there.
+    The list of a folder is sent after the folder's files, because DVC takes the list as proof that
+    the files are there.
     """
     with locked(root), opened(root, "dvc push") as repo:
         there, name = remote_objects(repo, remote, "push")
@@ -226,8 +228,8 @@ def look_for(
     content: bool,
     progress: Progress = SILENT,
 ) -> dict[str, ObjectFault]:
-    """The first fault of each folder, by the hash of the folder. Every object is looked for, so the
-    remote has all objects of a folder without a fault. Changes nothing.
+    """Map the hash of each folder with a fault to the first fault. Every object is looked for, so a
+    folder that is not in the result is complete in the remote. Changes nothing.
     """
     with opened(root, "dvc status --cloud") as repo:
         there, _ = remote_objects(repo, remote, "status")
@@ -252,7 +254,7 @@ class _Objects:
         self._cache = repo.cache.local
         self.there = there
         self.lists: dict[str, dict[str, str]] = {}
-        """For each folder, by its hash: the object of each file, by path."""
+        """Maps the hash of each folder to a map from file paths to objects."""
         self.sizes: dict[str, int | None] = {}
         """Size in bytes by object; None if unknown."""
         self._uses: dict[str, list[tuple[Folder, str]]] = defaultdict(list)
@@ -280,7 +282,7 @@ class _Objects:
     def places(
         self, folder: Folder, paths: Collection[str], without: Collection[str] = ()
     ) -> dict[str, str]:
-        """For each file of a folder, its path in the cache. The objects `without` are left out."""
+        """For each file of a folder, its path in the cache. Objects in `without` are left out."""
         return {
             path: self._cache.oid_to_path(oid)
             for path, oid in self.lists[folder.value].items()
@@ -290,7 +292,7 @@ class _Objects:
     def lacking(
         self, folder: Folder, paths: Collection[str], distrusted: Collection[str] = ()
     ) -> set[str]:
-        """Copy objects on this machine into the cache. Returns the objects that it still lacks."""
+        """Fill the cache with objects found on this machine. Returns the objects still missing."""
         files = self.lists[folder.value].items()
         wanted = {oid for path, oid in files if path in paths}
         trusted = wanted - {oid for path, oid in files if path in distrusted}
@@ -309,7 +311,9 @@ class _Objects:
         return _may_be(path, size)
 
     def source(self, oid: str) -> str | None:
-        """The path of a local file with exactly the bytes of an object; None without one."""
+        """The path of a local file with exactly the bytes of an object; None if there is no such
+        file.
+        """
         places = (self._cache.oid_to_path(oid), *self._copies(oid))
         return next((path for path in places if has_object(path, oid)), None)
 

@@ -92,9 +92,9 @@ def pull_command(session: Session, references: tuple[str, ...], remote: str | No
 def gc_command(session: Session, apply: bool, remote: str | None) -> None:
     """List or remove files that are no longer needed.
 
-    Lists files left by killed commands, catalogs of shards that nothing needs, copies of releases
-    that the DVC remote also has, and builds in DVC's cache, unless a pointer or a release in any
-    branch or tag names them. Objects that tfrecreg did not create are kept.
+    Lists files that killed commands left behind, catalogs of shards that nothing needs, and copies
+    of releases that the DVC remote also has. Builds in DVC's cache are listed unless a pointer or a
+    release in any branch or tag names them. Objects that tfrecreg did not create are kept.
 
     A copy of a release is removed only if the remote has all its objects. --apply verifies their
     bytes before it removes the copy.
@@ -126,12 +126,12 @@ def gc_command(session: Session, apply: bool, remote: str | None) -> None:
 def pipeline_command(session: Session, names: tuple[str, ...], check: bool, artifacts: bool) -> int:
     """Write or update the stages of datasets in dvc.yaml.
 
-    Each dataset has the stages build, check and gate, and the stage page if its file sets `page`.
-    Without a NAME, the stages of all configured datasets are written. Other stages are left
-    unchanged. `dvc repro` runs the stages whose inputs changed.
+    Each dataset has the stages build, check and gate. A dataset whose file sets `page` also has the
+    stage page. Without a NAME, the stages of all configured datasets are written. Other stages are
+    left unchanged. `dvc repro` runs the stages whose inputs changed.
 
-    Each dataset also has an artifact with its name. With this artifact and the tags of `tfrecreg
-    tag`, `dvc artifacts get` fetches a release by its number in other repositories.
+    Each dataset also has an artifact with its name. This artifact and the tags of `tfrecreg tag`
+    let other repositories fetch a release by number, with `dvc artifacts get`.
     """
     from tfrecreg.builtin.dvc.pipeline import pipeline
 

@@ -141,7 +141,8 @@ def keep(root: str, folder: str, adding: Callable[[], None] | None = None) -> Ke
     output.
 
     DVC does not verify objects that are already in its cache. A caller that needs verified bytes
-    must hash them. It must hold DVC's lock (:func:`locked`) from before this call until then.
+    must hash them. The caller must take DVC's lock (:func:`locked`) before this call, and keep it
+    until the bytes are hashed.
     """
     with locked(root), opened(root, f"dvc add {folder}") as repo:
         # DVC treats a path through a symbolic link as one outside its repository.

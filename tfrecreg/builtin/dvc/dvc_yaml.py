@@ -188,7 +188,7 @@ class Changes:
 def edited(
     text: str, wanted: Mapping[str, StageEntry], *, prune: bool, section: Section = "stages"
 ) -> tuple[str, Changes]:
-    """The text of the file after the entries of a section were updated, and what has changed.
+    """Update the entries of a section. Returns the new text of the file, and the changes.
 
     An artifact that someone else wrote under one of the names is kept if it has the right path.
     """
@@ -231,7 +231,9 @@ def expect_params(text: str, wanted: Mapping[str, StageEntry]) -> None:
 def _to_write(
     section: Section, entries: Mapping[str, Any], wanted: Mapping[str, StageEntry]
 ) -> dict[str, StageEntry]:
-    """The wanted entries, except for artifacts that someone else wrote with the same path."""
+    """The entries to write. An artifact is left out if someone else wrote one with the same name
+    and path.
+    """
     ours: dict[str, StageEntry] = {}
     for name, entry in wanted.items():
         there = entries.get(name)

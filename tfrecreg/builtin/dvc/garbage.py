@@ -27,7 +27,7 @@ _Kind = Literal["stage", "temporary", "version", "index", "dvc", "catalog"]
 
 _WRITING = "a killed command was writing it"
 _TREES = (layout.BUILDS, layout.DATASETS, layout.RELEASES, layout.VERSIONS, layout.REPORTS)
-"""Folders where commands write a temporary file beside the file that it will replace."""
+"""Folders in which a command writes a file under a temporary name and then renames it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +175,7 @@ def _unnamed(registry: Registry, manifests: list[Manifest]) -> Iterator[Unneeded
 def _in_cache(
     registry: Registry, manifests: list[Manifest], progress: Progress
 ) -> tuple[list[cache.UnusedFile], list[cache.UnusedFile]]:
-    """Files that killed commands left in DVC's cache, and objects that nothing references."""
+    """Temporary files of killed commands in DVC's cache, and the cache's unreferenced objects."""
     root = registry.storage.root
     if not dvc.usable(root):
         return [], []

@@ -75,7 +75,9 @@ def pipeline(
     only_artifacts: bool = False,
     today: datetime.date | None = None,
 ) -> PipelineResult:
-    """Write stages and artifacts of datasets to `dvc.yaml`. With `look`, only report changes."""
+    """Write stages and artifacts of datasets to `dvc.yaml`. With `look`, report the changes and
+    write nothing.
+    """
     chosen = _chosen(registry, names)
     storage = registry.storage
     there = storage.stat(PIPELINE_NAME) is not None
@@ -126,7 +128,7 @@ def pipeline(
 
 
 def expect_pipeline(registry: Registry, name: str) -> None:
-    """Refuse a `dvc.yaml` in which stages of a dataset do not list all settings they depend on."""
+    """Refuse a `dvc.yaml` if a stage of the dataset does not list a setting that it depends on."""
     storage = registry.storage
     if name not in registry.config.datasets or storage.stat(PIPELINE_NAME) is None:
         return
@@ -188,7 +190,7 @@ def _pointer(registry: Registry, name: str) -> str | None:
 
 
 def _missing(registry: Registry, name: str) -> dict[str, bytes]:
-    """Missing files that stages need, such as files that make git keep empty folders."""
+    """Files that stages need but that do not exist, such as placeholders in empty folders."""
     found: dict[str, bytes] = {}
     for folder in (f"{layout.RELEASES}/{name}", layout.reports_folder(name)):
         if registry.storage.stat(folder) is None:

@@ -35,7 +35,7 @@ from tfrecreg.core.values.text import ShortRepr, safe
 
 
 def _release(registry: Registry, reference: str) -> Release:
-    """The release that a reference with a selector names."""
+    """The release named by a reference. The reference must have a selector."""
     found = resolve(registry, reference)
     assert isinstance(found, Release)  # a selector excludes builds
     return found
@@ -177,7 +177,7 @@ def pull(
 ) -> PullResult:
     """Fetch the bytes of a release to this machine.
 
-    They are copied from DVC's cache. Objects that it lacks or that are damaged are fetched first.
+    They are copied from DVC's cache. Objects that are missing there or damaged are fetched first.
     DVC does not verify its cache, so each file is hashed while it is copied.
     """
     named = parse_reference(reference)
@@ -218,7 +218,9 @@ def pull_needed(
 
 
 def _missing_build(dataset: Dataset) -> Release | None:
-    """If the folder of a build is missing, the release that DVC's pointer or lock file names."""
+    """Find the release with the hash that DVC's pointer or lock file has for a missing build. None
+    if the build's folder exists.
+    """
     storage, folder = dataset.registry.storage, layout.build_folder(dataset.name)
     if storage.stat(folder) is not None:
         return None

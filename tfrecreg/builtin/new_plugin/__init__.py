@@ -1,4 +1,4 @@
-"""`tfrecreg plugins new`: chooses free names, and writes the files of the package."""
+"""The command `tfrecreg plugins new`: it chooses free names and writes the files of a package."""
 
 from __future__ import annotations
 
@@ -41,15 +41,17 @@ class NewKind:
     record: type[PluginRecord[object]]
     help: str
     summary: str
-    """What the plugin of the template does."""
+    """What the generated plugin is about, in a few words."""
     use: str
-    """The line of the README that uses the plugin."""
+    """The line of the README that shows how to use the plugin."""
     base: str = ""
     """The base class for the shared template; empty for kinds with a template of their own."""
 
     @property
     def module(self) -> str:
-        """The name of the module that has the plugin's class. The templates have the same name."""
+        """The name of the module that has the plugin's class. The names of the kind's templates
+        begin with this name.
+        """
         return self.record.kind.replace(" ", "_")
 
 
@@ -101,7 +103,7 @@ NEW_KINDS = {
         "FeatureDecoder",
     ),
 }
-"""Kinds by the option that selects them."""
+"""Maps the name of an option to the kind of plugin that the option selects."""
 
 
 def _kind_options(function: Callable[..., Any]) -> Callable[..., Any]:

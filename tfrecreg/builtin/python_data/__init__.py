@@ -4,5 +4,5 @@ A build reads a sequence twice. The first pass converts every element and keeps 
 record. The second pass writes the records in planned order, and compares each with its digest.
 An iterable can be read only once, so its records are spooled to disk on the first pass.
 
-Nothing here is a plugin: `build(data=…)` is the only user.
+Nothing here is a plugin. Only `build(data=…)` calls this code.
 """

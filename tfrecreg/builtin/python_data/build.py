@@ -102,7 +102,7 @@ def _expect_no_plugin(request: BuildRequest, dataset: Dataset) -> None:
 
 
 def _class_names(labels: Mapping[str, Sequence[str]] | None) -> dict[str, list[str]]:
-    """The class names in the form of a manifest."""
+    """The class names as a manifest stores them."""
     for feature, names in (labels or {}).items():
         one_text = isinstance(names, str)
         if one_text or not all(isinstance(each, str) for each in (feature, *names)):

@@ -115,7 +115,7 @@ def _is_map_style(value: object) -> bool:
 
 
 _RESULT = "key"
-"""The feature name under which the result of the function `key` is converted."""
+"""The result of the function `key` is converted like the value of a feature with this name."""
 
 
 def position_key(position: int) -> str:
@@ -153,7 +153,7 @@ class KeyRule:
         return self.feature is None and self.function is None
 
     def __str__(self) -> str:
-        """The rule as the manifest names it."""
+        """The text that describes the rule in the manifest."""
         if self.feature is not None:
             return f"feature {self.feature}"
         return "position" if self.function is None else "function"
@@ -171,7 +171,7 @@ class ElementRecord(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Converter:
-    """Makes records of the elements of one split. Picklable if the rule's function is."""
+    """Converts the elements of one split to records. Picklable if the key function is picklable."""
 
     split: str
     keys: KeyRule

@@ -36,7 +36,7 @@ MOST_PICKLED = 128 << 20
 
 @dataclass(frozen=True, slots=True)
 class SequenceSplit:
-    """The elements of a split that can be read again."""
+    """A split whose elements can be read repeatedly."""
 
     converter: Converter
     sequence: MapStyle
@@ -176,9 +176,7 @@ class Spool:
     def fill(
         self, converter: Converter, elements: Iterator[Any]
     ) -> Generator[ElementRecord, None, None]:
-        """Write the record of each element and yield it. The file appears when the iterator
-        ends.
-        """
+        """Write and yield the record of each element. The file appears when the iterator ends."""
         with ShardWriter(self.storage, self.path, index_path=self._index) as writer:
             position = 0
             while True:

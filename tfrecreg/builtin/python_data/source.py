@@ -107,7 +107,7 @@ class PythonSource(Source):
 
     def engine_for(self, small: Engine, large: Engine) -> Engine:
         """The engine that makes the records. The first pass measures the time per element, because
-        an element's size does not show it.
+        this time does not follow from an element's size.
         """
         if not self.travels:
             return LocalEngine(1)

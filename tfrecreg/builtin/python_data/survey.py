@@ -1,8 +1,8 @@
 """The first pass over a program's data: keys, sizes and digests of all records, and a draft of
 their schema.
 
-It writes only the spools of iterables. It keeps each record's digest and size in memory, and the
-key unless it is the element's number.
+The only files that it writes are the spooled records of iterables. It keeps the digest and the size
+of each record in memory. It also keeps the keys, unless they are the elements' numbers.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class SurveyedPart:
     """Keys, sizes and digests of consecutive elements of a split. Picklable."""
 
     keys: list[str] | None
-    """The keys of the elements; None if keys are numbers of elements."""
+    """The keys of the elements; None if each key is the position of its element."""
     sketch: SchemaSketch | None
     """The summary of the examples; None if no schema is to be drafted."""
     digests: bytearray = field(default_factory=bytearray)
@@ -56,7 +56,7 @@ class SurveyedPart:
 
     @classmethod
     def of(cls: type[P], converter: Converter, records: Iterable[ElementRecord], draft: bool) -> P:
-        """The part of these elements."""
+        """The keys, sizes and digests of these records."""
         part = cls(
             keys=None if converter.keys.is_position else [],
             sketch=SchemaSketch() if draft else None,
@@ -121,7 +121,7 @@ class SurveyTask:
 
 
 def survey_elements(task: SurveyTask) -> list[SurveyedPart]:
-    """Convert the elements; returns their keys, sizes and digests, part by part."""
+    """Convert the elements. Returns the keys, sizes and digests of each part."""
     split = task.parcel.open()
     return [
         SurveyedPart.of(

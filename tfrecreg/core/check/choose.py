@@ -51,9 +51,9 @@ def choose(
 ) -> Choice:
     """The validators that run on `target`.
 
-    The user's choice of validators replaces the gate's. If neither names validators, all validators
-    that apply to the target run. The check is incomplete if the gate has limits for a missing
-    validator, unless the user names validators. If two plugins announce the same name, both
+    If the user chooses validators, the gate's choice is ignored. If neither names validators, all
+    validators that apply to the target run. The check is incomplete if the gate has limits for a
+    missing validator, unless the user names validators. If two plugins announce the same name, both
     validators run.
     """
     known = known or plugins()
@@ -113,8 +113,8 @@ def choose(
 def validators_with(
     given: Literal["baseline", "expected", "items", "limits"], known: Plugins
 ) -> list[Announced[ValidatorRecord]]:
-    """The validators that run only if the target has a baseline, expected records or items to look
-    for, or if the gate has options for them.
+    """The validators that run only if `given` exists: the target's baseline, expected records or
+    items, or the gate's limits for the validator.
     """
     every = known.every(ValidatorRecord)
     return [each for each in every if each.record.runs_with == given]
@@ -179,8 +179,8 @@ def _consider(
 def _judge_limits(
     announced: Announced[ValidatorRecord], kind: type[Validator], gate: GateConfig
 ) -> None:
-    """Check the gate's limits for a validator against the options that the validator declares. A
-    validator that runs only with limits checks them itself.
+    """Check the gate's limits for a validator against the options that the validator declares. If a
+    validator runs only with limits, it checks these limits itself.
     """
     plugin, options = announced.plugin_id, gate.options_of(announced.name)
     declared = getattr(kind, "Options", None)
@@ -195,8 +195,8 @@ def _judge_limits(
 
 
 def _judge_other_limits(known: Plugins, chosen: Container[str], gate: GateConfig) -> None:
-    """Check the limits of validators that do not run now. Any other problem of these validators is
-    reported when they run.
+    """Check the gate's limits for the validators that this check does not run. Any other problem of
+    these validators is reported when they run.
     """
     for announced in known.every(ValidatorRecord):
         if announced.name in gate.limits and announced.qualified not in chosen:

@@ -188,7 +188,9 @@ def _check_version(
 def _check_split(
     tally: Tally, parts: list[tuple[Shard, DigestPart]], expected: Expected, entry: SplitEntry
 ) -> None:
-    """Report which records of a split differ. If an index is missing, report only that they do."""
+    """Report which records of a split differ. If an index is missing, report only that the split
+    differs.
+    """
     name, split = expected.name, entry.name
     other = _Version(expected, split)
     if other.problem:
@@ -261,7 +263,7 @@ def _rows(digests: bytes) -> SplitRows:
 
 
 def _difference(some: SplitRows, others: SplitRows) -> list[int]:
-    """Positions in `some` of the records that are missing from `others` or occur there less often.
+    """For the split `some`, positions of records that the split `others` lacks or has less often.
 
     If `some` has more copies of a record than `others`, the last copies are reported.
     """

@@ -61,8 +61,8 @@ def without_repetitions(
 ) -> tuple[list[Finding], list[str]]:
     """The findings that no other finding explains better, and messages about failed validators.
 
-    `severity` maps codes to the severities that the gate gives them. A finding that the gate
-    lowered never explains a more severe finding, so no error is dropped because of a warning.
+    `severity` maps codes to the severities that the gate gives them. A finding with lowered
+    severity cannot explain a more severe finding, so a warning never hides an error.
     """
 
     def rank(finding: Finding) -> int:
@@ -97,7 +97,8 @@ def without_repetitions(
 
 
 def _with_causes(findings: Sequence[Finding]) -> list[Finding]:
-    """Give each anomaly the count and the records of the finding about the records that cause it.
+    """Copy the count and locations of each finding about records to the anomaly that the records
+    cause.
 
     TFDV's statistics cover whole splits. Only the validator `schema`, if it ran, knows the records.
     """
@@ -310,7 +311,7 @@ PLOTS = {
     "features": ("feature", "bytes"),
     "classes": ("class", "records"),
 }
-"""For each table, the names of its two columns: the values, and the number that belongs to each."""
+"""For each table, the names of its two columns: the column of values and the column of numbers."""
 
 _FORMULA = ("=", "+", "-", "@")
 """Spreadsheets interpret a cell that begins with one of these as a formula."""

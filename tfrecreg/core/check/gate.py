@@ -101,8 +101,8 @@ def _expect_severities(config: Config, known: Iterable[str]) -> None:
 
 
 def _no_code(place: KeyPath, pattern: str, known: Iterable[str]) -> ConfigError:
-    """The error if no code matches `pattern`. It names codes that replaced `pattern`, or a similar
-    code.
+    """The error if no code matches `pattern`. The message names the codes that replaced `pattern`.
+    If there are none, it names a similar code.
     """
     instead = what_became_of(pattern) or did_you_mean(pattern, known)
     return place.error(f"matches no code: `{pattern}`{instead}")
@@ -127,7 +127,7 @@ def _expect_waiver(waiver: Waiver, place: KeyPath, known: list[str]) -> None:
 
 
 def _covered_families(waiver: Waiver, known: Iterable[str]) -> Iterator[str]:
-    """The families of codes for which a waiver covers every finding, in any dataset and split."""
+    """The code families that a waiver covers completely, in every dataset and split."""
     glob = waiver.code.partition(" ")[0]
     for family, codes in groupby(sorted(known), key=lambda code: code[:3]):
         if all(
@@ -195,7 +195,7 @@ def wanted_validators(config: Config, policy: GateConfig) -> list[str]:
 
 
 def _of_another_state(found: Report, basis: Basis, resolved: Resolved) -> Iterator[str]:
-    """Yield the reasons if a report is about another target or lacks findings."""
+    """Yield why a report is unusable: it describes another target, or lacks findings."""
     if found.judged:
         yield "was already judged by a gate, so it lacks the findings that waivers covered"
     schema = schema_digest(expect_schema(resolved))
@@ -208,7 +208,7 @@ def _of_another_state(found: Report, basis: Basis, resolved: Resolved) -> Iterat
 
 
 def _other_bytes(basis: Basis, resolved: Resolved, path: str) -> Iterator[str]:
-    """Reasons why the shards on this machine do not have the bytes that a report describes.
+    """Yield how the shards on this machine differ from the shards that a report describes.
 
     Sizes are compared. If a shard was changed or replaced after the report was written, it is read
     and its digest is compared.

@@ -42,7 +42,7 @@ class PassedOver:
 
 
 def passed_over(name: str, damage: Sequence[PassedOver]) -> RefusedError:
-    """The error for a result that lacks the damaged records of a target."""
+    """The error for a result that was computed without the target's damaged records."""
     first, total = damage[0], sum(each.count for each in damage)
     where = "" if first.record is None else f"record {first.record} of "
     places = "1 damaged place was" if total == 1 else f"{total} damaged places were"
@@ -161,7 +161,7 @@ class _ShardSketch(NamedTuple):
 
 
 class _Sketcher(Validator):
-    """A validator that summarizes the records and finds nothing."""
+    """A validator that summarizes the records and reports no findings."""
 
     name = "sketch"
     codes: Sequence[Code] = ()

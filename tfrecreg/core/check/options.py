@@ -21,7 +21,7 @@ class CheckOptions:
     """Names of the validators to run; empty for all."""
     skip: tuple[str, ...] = ()
     also: tuple[str, ...] = ()
-    """Names of validators to run in addition."""
+    """Names of more validators to run, besides those that run anyway."""
     raw: str | None = None
     """Folder of the raw data. Inflation is relative to its size."""
     source: str | None = None
@@ -40,16 +40,18 @@ class CheckOptions:
     same_as: str | None = None
     """A reference, or a content digest of 64 hex digits. If given, the validator `content` runs."""
     expect: Mapping[str, int] = field(default_factory=dict)
-    """Expected number of records by split. Other splits may have any number."""
+    """Expected number of records by split. Splits that are not listed may have any number of
+    records.
+    """
     gate: str | None = None
-    """Name of the gate to use, such as another dataset's gate. None for the dataset's own gate or,
-    if it has none, the default gate.
+    """Name of the gate to use, such as another dataset's gate. None selects the dataset's own gate.
+    If the dataset has no gate, the default gate applies.
     """
     ignore_missing: bool = False
     """Whether to skip datasets whose bytes are not on this machine, if no targets are given."""
     cached: bool = False
-    """Whether to skip shards whose size, time and inode did not change since an earlier check with
-    this option."""
+    """Whether to reuse the results of an earlier check that also had this option, for shards whose
+    size, time and inode did not change."""
 
 
 def schema_digest(text: str | None) -> str | None:

@@ -87,11 +87,12 @@ class ReportFormat(ABC):
 
     @abstractmethod
     def render(self, reports: Sequence[Report], context: ReportContext) -> str:
-        """The document, which ends with a line feed. Escapes names from data as the format
-        requires.
+        """The document, which ends with a line feed. It escapes names that come from data, as the
+        format requires.
 
-        If the command fails, it is called with a report about the failure. With ``--output``, it is
-        also called before the check starts, with a report about an unfinished check.
+        If the command fails, this method is called with a report about the failure. With
+        ``--output``, it is also called before the check starts, with a report about an unfinished
+        check.
 
         Args:
             reports: one or more, in the order of the targets.

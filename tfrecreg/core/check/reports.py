@@ -144,7 +144,7 @@ class Report:
     """Number of releases for which only the manifest and history were read; None for other checks.
     """
     splits: Mapping[str, int] = field(default_factory=dict)
-    """Number of records whose checksums hold, by split; empty if nothing was read."""
+    """For each split, the number of records with valid checksums; empty if nothing was read."""
     judged: bool = True
     """Whether a gate was applied to the findings; False for a check that only measured."""
     fail_on: FailOn | None = None
@@ -154,7 +154,7 @@ class Report:
     waived: tuple[Finding, ...] = ()
     """Findings that a waiver accepts."""
     waivers: tuple[Waiver, ...] = ()
-    """Waivers that accept `waived`, in the same order."""
+    """The waiver for each finding in `waived`, in the same order."""
     lowered: tuple[Lowered, ...] = ()
     """Findings whose severity the gate lowered, by code."""
     measures: tuple[Measure, ...] = ()

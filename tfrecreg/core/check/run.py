@@ -82,7 +82,7 @@ class _Todo(NamedTuple):
     home: Registry | None
     """The registry whose gate applies."""
     unread: str = ""
-    """The build whose bytes are missing, if a release is checked in its place."""
+    """A line about the missing build, if a release is checked instead of the build."""
 
 
 def check(
@@ -133,7 +133,7 @@ class _Check:
     beside: Beside | None = None
 
     def find(self, named: Sequence[str | Built]) -> list[_Todo | Report]:
-        """The targets of these names, or reports about targets that cannot be checked."""
+        """Find these targets. If a target cannot be checked, the result has a report instead."""
         if self.options.ignore_missing:
             raise UsageError("`--ignore-missing` cannot be used with targets")
         expected, items = self._expected(), None
@@ -250,8 +250,8 @@ class _Check:
         return replace(report, folder=folder)
 
     def _unjudged(self, name: str, error: TfrecregError, *, alone: bool) -> Report:
-        """The report about a target that could not be read. Raises `error` if this is the only
-        target (`alone`), or if the schema that the user named is wrong.
+        """The report about a target that could not be read. If the check has no other target
+        (`alone`), or if the user's schema is wrong, `error` is raised instead.
         """
         if alone or (isinstance(error, SchemaError) and self.options.schema is not None):
             raise error
@@ -291,8 +291,8 @@ class _Check:
         return open_registry(root) if root is not None else None
 
     def _changes(self, target: Target) -> Iterator[str]:
-        """Lines about a missing build. If `beside` collects data for a page, also lines about the
-        changes since the version before.
+        """Yield a line about a missing build. If `beside` collects data for a page, also yield a
+        line about the changes since the previous version.
         """
         if target.home is None or target.manifest is None:
             return

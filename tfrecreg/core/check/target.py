@@ -206,7 +206,7 @@ def _errors(result: ScanResult) -> Iterator[str]:
 
 
 _BYTE_SECONDS, _RECORD_SECONDS = 2e-9, 10e-6
-"""Approximate cost of a byte and a record with the default validators."""
+"""Approximate seconds per byte and per record with the default validators."""
 
 
 def _seconds(shard: Shard) -> float:

@@ -34,7 +34,7 @@ _SHOWN = 5
 
 
 def rule_text(rule: SchemaFeature | SparseFeature | WeightedFeature, asks: str) -> str:
-    """The message ``FEATURE should ASKS``."""
+    """The message about a broken rule: the name of the feature, "should", and `asks`."""
     return f"`{safe(rule.name)}` should {asks}"
 
 
@@ -127,10 +127,10 @@ def _bound(number: float | None) -> str:
 
 
 KINDS = {name: kind for kind, name in KIND_NAMES.items()}
-"""Maps the name that a schema uses for a kind to the kind."""
+"""Maps the names of kinds in schemas to the kinds."""
 
 MAX_DISTINCT = 100_000
-"""The most distinct values that are kept for a feature. Each takes about 100 bytes."""
+"""Maximum number of distinct values kept per feature. Each value takes about 100 bytes."""
 
 _DIGEST_SIZE = 16
 _NO_LIMIT = 2**63
@@ -150,7 +150,7 @@ class DistinctValues:
 
     @classmethod
     def within(cls, bounds: ValueCount) -> DistinctValues:
-        """An empty set, limited to the size that is needed to check `bounds`."""
+        """Create an empty set. Its maximum size follows from `bounds`."""
         wanted = max(bounds.min or 0, bounds.max or 0)
         # Count up to twice the bound, for an exact number in the report.
         return cls(min(2 * wanted + 100, MAX_DISTINCT))
@@ -238,7 +238,7 @@ class Checker:
         return counts | self._absent_sparse
 
     def count_absent(self, number: int, examples: int) -> None:
-        """Add `examples` to the count of examples that lack the schema's feature `number`."""
+        """Count `examples` more examples without the feature at position `number` of the schema."""
         self._absent[number] += examples
 
     def __call__(self, example: Example) -> Sequence[Problem]:

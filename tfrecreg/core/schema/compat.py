@@ -1,4 +1,4 @@
-"""Checks whether a reader made from one version of a schema parses records of another version.
+"""Checks whether the reader for one version of a schema can parse records of another version.
 
 A reader parses with the specification from :mod:`tfrecreg.core.schema.compiled`. The check covers
 every record that the schema of the records allows, even if no such record exists. `docs/schemas.md`
@@ -70,7 +70,7 @@ def parse_mode(text: str) -> tuple[Mode, bool]:
 
 
 def clashes(reader: Schema, records: Schema, environment: str | None = None) -> tuple[Clash, ...]:
-    """The rules that are broken if a reader made from one schema gets records of another schema."""
+    """Find the rules of one schema's reader that the records of another schema break."""
     own = compile_schema(reader, environment)
     theirs = compile_schema(records, environment)
     found: list[Clash] = []
@@ -93,8 +93,8 @@ def _broken_rules(
 ) -> Iterator[tuple[str, str, str]]:
     """Yield the name of each broken rule, what the reader requires and what the records have.
 
-    `record` is None if the records never have the feature. It is also None if their schema ignores
-    the feature, so that it may have any form (`unchecked`).
+    `record` is the feature in the schema of the records. It is None if no record has the feature.
+    It is also None if this schema ignores the feature, so that it may have any form (`unchecked`).
     """
     fixed, always, kind = spec.form == "fixed", "be in every example", f"be {reader.kind}"
     if fixed and unchecked:
@@ -127,7 +127,7 @@ def _broken_rules(
 
 
 def _counts_within(inner: SchemaFeature, outer: SchemaFeature) -> bool:
-    """Whether `outer` allows every number of values that `inner` allows."""
+    """Whether all numbers of values that are valid for `inner` are also valid for `outer`."""
     high, number = outer.max_values, outer.multiple_of
     fixed = inner.min_values == inner.max_values
     return (
@@ -138,7 +138,7 @@ def _counts_within(inner: SchemaFeature, outer: SchemaFeature) -> bool:
 
 
 def _values_within(inner: SchemaFeature, outer: SchemaFeature) -> bool:
-    """Whether `outer` allows every value that `inner` allows. Both have the same kind."""
+    """Whether all values valid for `inner` are also valid for `outer`. Both have the same kind."""
     mine, domain = inner.checked_domain, outer.checked_domain
     is_text = outer.kind == "BYTES"
     if isinstance(domain, ImageDomain):

@@ -1,14 +1,14 @@
 """A compiled schema: the declarations of a schema that apply in one environment.
 
 A compiled schema is picklable and independent of protobuf, so it can be sent to workers. It has the
-rules for single records, and the rules for splits that need only counts. It has no rules that need
+rules for single records and, for splits, the rules that need only counts. It has no rules that need
 statistics (drift, skew, comparators, the vocabulary of a language), because TFDV checks these.
 
 The module also renders a schema as JSON and as a specification for `tf.io.parse_example`. The
 specification treats each feature in one of these ways:
 
-- A feature is left out if its life cycle stage excludes it or only other environments have it.
-  Nothing about such a feature is certain.
+- A feature is left out if its life cycle stage excludes it, or if it belongs only to other
+  environments. Nothing about such a feature is certain.
 - It is left out if it has no type or the type STRUCT, because no example can hold such a feature.
 - It is a `FixedLenFeature` if every example has it and the number of values is fixed, either by a
   shape of known sizes or by a value count whose `min` equals its `max`.
@@ -52,9 +52,9 @@ class CompiledSchema:
     features: tuple[SchemaFeature, ...]
     """Features to check, in order of their names."""
     ignored: frozenset[str] = frozenset()
-    """Features that may be present in any form."""
+    """Features that are not checked, so they may have any form."""
     elsewhere: frozenset[str] = frozenset()
-    """Features that the schema has in other environments only."""
+    """Features that belong only to other environments."""
     environment: str | None = None
     sparse: tuple[SparseFeature, ...] = ()
     weighted: tuple[WeightedFeature, ...] = ()
@@ -104,7 +104,7 @@ def compile_schema(schema: Schema, environment: str | None = None) -> CompiledSc
 
 
 def belongs(feature: SchemaFeature, schema: Schema, environment: str | None) -> bool:
-    """Whether a feature belongs to `environment`. Every feature does if `environment` is None."""
+    """Whether a feature belongs to `environment`. If `environment` is None, the result is True."""
     if environment is None or environment in feature.in_environment:
         return True
     if environment in feature.not_in_environment:
@@ -161,7 +161,7 @@ class TensorSpec:
     dtype: Literal["string", "int64", "float32"]
     """TensorFlow's name."""
     shape: tuple[int, ...] = ()
-    """Shape if the form is fixed, ``()`` for a scalar. It means nothing for other forms."""
+    """The shape of a fixed form; ``()`` is a scalar. The shape has no meaning for other forms."""
 
 
 def tensor_specs(schema: Schema, environment: str | None = None) -> tuple[TensorSpec, ...]:

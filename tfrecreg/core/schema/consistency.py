@@ -1,8 +1,8 @@
 """Contradictions in a schema that protobuf's parser does not find.
 
 TFDV finds most of them, but only when it validates statistics. It then repairs the schema in memory
-and continues. Here they are errors, so no check uses a schema that contradicts itself. A feature
-that its life cycle stage excludes from validation needs only a valid name.
+and continues. Here they are errors, so no check uses a schema that contradicts itself. If the life
+cycle stage of a feature excludes it from validation, only its name must be valid.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ _TYPES_OF_DOMAIN = {
     "time_domain": ("INT", "BYTES"),
     "time_of_day_domain": ("INT", "BYTES"),
 }
-"""The types that each domain applies to, as in TFDV. Text in a language may be INT, as token
-ids."""
+"""The types that each domain applies to, as in TFDV. Text in a natural language may have the type
+INT, because its values may be token ids."""
 
 
 def type_of(message: Any) -> FeatureType | None:
@@ -86,7 +86,7 @@ def contradictions(message: Any) -> Contradictions:
 
 
 def _names(messages: Iterable[Any], group: str, declared: dict[str, Any]) -> Contradictions:
-    """Find messages without a name, and messages with the name of another message that differs."""
+    """Find messages without a name, and different messages with the same name."""
     for message in messages:
         if not message.HasField("name"):
             yield "", f"a `{group}` has no name"
@@ -103,7 +103,7 @@ def _bounds(
     *,
     is_count: bool = False,
 ) -> Contradictions:
-    """Bounds that are NaN or in the wrong order, and negative bounds of a count."""
+    """Find bounds that are NaN, bounds in the wrong order, and counts with negative bounds."""
     low, high = (getattr(message, name) for name in names)
     for name, bound in zip(names, (low, high), strict=True):
         if math.isnan(bound):
@@ -143,7 +143,9 @@ def _of_sparse(sparse: Any, features: Mapping[str, Any]) -> Contradictions:
 
 
 def _of_feature(message: Any, domains: Mapping[str, str]) -> Contradictions:
-    """Contradictions in one `Feature` message and the features inside it, unless it is ignored."""
+    """Contradictions in one `Feature` message and its nested features. A message in an ignored
+    stage has none.
+    """
     if stage_of(message) in IGNORED_STAGES:
         return
     subject = f"feature `{safe(message.name)}`"

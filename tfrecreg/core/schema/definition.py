@@ -7,21 +7,21 @@ are not used here (annotation metadata, comparators, tensor representations) are
 Where the meaning of a schema is unclear, these rules apply:
 
 - A feature is **required** if ``presence.min_fraction`` is 1. A smaller fraction and `min_count`
-  apply to the examples of a split, and are checked when the split has been read.
-- A **shape** fixes the number of values of a feature that is present, but does not require the
-  feature. (TFDV requires a feature with a shape in every example.)
-- A feature whose **kind is not set** counts as missing. An **empty list** counts as present,
-  without values. TFDV and `tf.io.parse_example` do the same.
-- In an **environment**, records should not have the features that the environment excludes, as in
+  apply to a split, and are checked after the split was read.
+- A **shape** fixes the number of values if the feature is present, but does not require the
+  feature. TFDV, in contrast, requires it in every example.
+- A feature whose **kind is not set** counts as missing. An **empty list** counts as present, but
+  has no values. TFDV and `tf.io.parse_example` follow both rules.
+- If the check has an **environment**, records should not have the features that it excludes, as in
   TFDV. Without an environment, every feature is expected.
 - The **stages** PLANNED, ALPHA, DEPRECATED, DISABLED, DEBUG_ONLY and VALIDATION_DERIVED exclude a
-  feature from validation: its presence and its values do not matter.
+  feature from validation, so neither its presence nor its values matter.
 - **NaN and infinity** are errors if the float domain forbids them with `disallow_nan` or
   `disallow_inf`. If the domain sets neither field, NaN and infinity give warnings, because training
   on them fails silently. To allow them, set ``disallow_nan: false`` and ``disallow_inf: false``.
 - An example has all parts of a **sparse feature** or none of them. It has one index per value, and
-  the indices are within `dense_shape`. A **weighted feature** has one weight per value. Sparse and
-  weighted features belong to an environment if all their parts do.
+  the indices are within `dense_shape`. A **weighted feature** has one weight per value. A sparse or
+  weighted feature belongs to an environment if all of its parts belong to it.
 - **Distinct values** (`unique_constraints`) are counted in each split. **Examples**
   (`dataset_constraints`) are counted over all splits.
 - No example can hold a feature of type **STRUCT**, so a required STRUCT feature is always missing.
@@ -201,8 +201,8 @@ class _Countable(_Declaration):
 
 @dataclass(frozen=True, kw_only=True)
 class SchemaFeature(_Countable):
-    """The declaration of one feature. Fields hold what the schema's text says. Properties say which
-    rules apply."""
+    """The declaration of one feature. Fields have the values that the schema's text declares.
+    Properties give the rules that apply."""
 
     type: FeatureType | None
     """None if not set. See :attr:`kind`."""
@@ -210,7 +210,7 @@ class SchemaFeature(_Countable):
     """Sizes of the dimensions; ``()`` is a scalar. The shape is None if none is given. A dimension
     is None if it has no size."""
     value_count: ValueCount | None = None
-    """The bounds in `value_count`, or in `value_counts` if it has a single level."""
+    """Bounds of the number of values, from `value_count` or from `value_counts` with one level."""
     levels: tuple[ValueCount, ...] = ()
     """`value_counts` with several levels, outermost first. No `tf.train.Example` can hold them."""
     domain: Domain | None = None
@@ -246,7 +246,9 @@ class SchemaFeature(_Countable):
 
     @property
     def multiple_of(self) -> int:
-        """The number of values must be a multiple of this. It is 1 if the shape has all sizes."""
+        """The number of values must be a multiple of this. It is 1 unless a dimension of the shape
+        has no size.
+        """
         return self._length.multiple_of
 
     @cached_property
@@ -335,7 +337,9 @@ class SparseFeature(_Countable):
 
 @dataclass(frozen=True, kw_only=True)
 class WeightedFeature(_Declaration):
-    """A feature and the feature with its weights. Examples have no feature `name`."""
+    """A feature with values, and another feature with the weights of these values. Examples have no
+    feature `name`.
+    """
 
     feature: str
     weight: str

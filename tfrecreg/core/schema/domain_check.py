@@ -1,7 +1,8 @@
 """Checks of the values of one feature against its domain.
 
-A check is made once per feature and called once per record. If all values are valid, it makes only
-a few calls of C functions. Otherwise it checks the values one by one to find the first invalid one.
+Each feature has one check, a function that is called for each record. If all values are valid, it
+makes only a few calls of C functions. Otherwise it checks the values one by one to find the first
+invalid one.
 
 A regular expression matches text in a time format. It supports the specifiers of Python's
 `time.strptime` that mean the same in every locale. Names of months and days are English.
@@ -29,7 +30,7 @@ from tfrecreg.core.values.text import safe_value
 
 
 class InvalidValues(NamedTuple):
-    """Values of a feature in one record that are outside its domain, or not finite."""
+    """The invalid values of one feature in one record: outside the domain, or not finite."""
 
     not_finite: bool
     """True if the values are NaN or infinite, False if they are outside the domain."""
@@ -249,7 +250,7 @@ _SPECIFIER = re.compile(r"%(.?)", re.DOTALL)
 def time_pattern(form: str) -> re.Pattern[bytes] | None:
     """A regular expression for whole texts in a time format. None if the format cannot be checked.
 
-    Days are not compared with months: the 31st of April matches.
+    A day that its month does not have, such as the 31st of April, also matches.
     """
     form = _SPECIFIER.sub(lambda match: _SHORT.get(match[1], match[0]), form)
     parts = _SPECIFIER.split(form)  # text and letters in turn

@@ -21,7 +21,7 @@ ENCODED = "image/encoded"
 _HEAD = 64
 """Number of bytes that are read to detect an image's format; a shorter value is not an image."""
 _TRIES = 16
-"""Number of records of a shard that are searched for image features if none is known."""
+"""If no image feature of a shard is known, this many records are searched for one."""
 
 
 def schema_images(target: Target) -> tuple[str, ...]:
@@ -36,9 +36,9 @@ def schema_images(target: Target) -> tuple[str, ...]:
 class ImageFeatures:
     """The features of one shard that hold encoded images.
 
-    A record with the feature :data:`ENCODED` has no other image features, unless the schema names
-    other features but not this one. In other records, the features that the schema names hold
-    images. If it names none, features hold images if their values begin like images in the first
+    If a record has the feature :data:`ENCODED`, only this feature is used, unless the schema names
+    image features without it. Otherwise the image features are those named in the schema. If the
+    schema names none, the image features are those whose values begin like images in the first
     records.
     """
 
@@ -114,7 +114,8 @@ def declared_columns(tables: Tables, table: Table, image: str) -> Iterator[Decla
 
 
 def neighbours(image: str, what: str) -> tuple[str, ...]:
-    """Features that may declare `what` about the image in the feature `image`, most likely first.
+    """Names of features that may give the property `what` of the images in `image`, most likely
+    first.
 
     For ``image/encoded``, this is ``image/height``. For ``image``, these are ``image_height``,
     ``image/height`` and ``height``.

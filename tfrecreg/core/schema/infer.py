@@ -33,9 +33,9 @@ DRAFT_LIMIT = WordLimit(50, 64)
 _MAX_FEATURES = 10_000
 """Maximum number of features to keep. Their names come from the data, so there may be very many."""
 _REPEATS = 5
-"""A list of strings is drafted if each string occurs this often on average."""
+"""The draft lists the strings of a feature if each occurs at least this often on average."""
 _SIDES = frozenset({"height", "width", "channels"})
-"""Last parts of the names of features that hold the sides or channels of an image."""
+"""Features with the height, width or channels of an image have names that end in one of these."""
 _LABELS = frozenset({"category", "category_id", "class", "class_id", "classes", "target"})
 """Last parts of the names of features that hold classes. Names that end in ``label`` or ``labels``
 also count."""
@@ -154,7 +154,7 @@ class SeenFeature:
         return sum(summary.examples for summary in self.kinds.values())
 
     def most_frequent(self) -> Kind | None:
-        """The most frequent kind. Of equally frequent kinds, the one with the lowest number."""
+        """The most frequent kind. If kinds are equally frequent, the lowest number wins."""
         return min(self.kinds, key=lambda kind: (-self.kinds[kind].examples, kind), default=None)
 
 
@@ -169,7 +169,9 @@ class SchemaSketch:
         self.others = 0
         """Number of records that are not examples."""
         self.empty = 0
-        """Number of examples without any feature. Another type of message often looks like this."""
+        """Number of examples without any feature. Messages of other types often parse as such
+        examples.
+        """
         self._features: dict[str, SeenFeature] = {}
         self._too_many = False
 
@@ -347,7 +349,7 @@ def _length(values: KindSummary, is_required: bool) -> list[str]:
 
 
 def value_domain(name: str, kind: Kind, values: KindSummary) -> list[str]:
-    """The lines of the domain that follows from the values; empty if none follows."""
+    """The lines of the domain drafted from the values; empty if there is no such domain."""
     if kind is Kind.FLOAT:
         if not values.values or values.nan or values.infinite:
             return []

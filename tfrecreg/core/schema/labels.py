@@ -71,11 +71,13 @@ class Labels(NamedTuple):
 
     label: str
     text: str | None
-    """None if no such feature is known. One called `text` beside `label` may hold anything."""
+    """None if no such feature is known. A feature `text` is not assumed to name the classes in
+    `label`, because it may hold anything.
+    """
 
 
 def labels_of(options: AnnotationsOptions, mapped: Iterable[str]) -> tuple[Labels, ...]:
-    """The features of class numbers to check."""
+    """The pairs of features with class numbers and class names that are checked."""
     if options.label is not None:
         return (Labels(options.label, options.text or _text_of(options.label)),)
     names = dict.fromkeys((OBJECT_LABEL, IMAGE_LABEL, *sorted(mapped)))
@@ -83,7 +85,7 @@ def labels_of(options: AnnotationsOptions, mapped: Iterable[str]) -> tuple[Label
 
 
 def known_features(labels: Iterable[Labels]) -> set[str]:
-    """The names of all features to check."""
+    """The names of all features that are checked."""
     return {*OF_OBJECTS, *(each.label for each in labels)}
 
 
@@ -109,10 +111,10 @@ class ClassCounts:
 
     counts: dict[int, int] = field(default_factory=dict)
     full: bool = False
-    """Whether the counts are incomplete because the records have more classes."""
+    """Whether the counts are incomplete because the records have more classes than the limit."""
 
     def add(self, label: int, times: int = 1) -> None:
-        """Count a class `times` times."""
+        """Add `times` to the count of the class `label`."""
         known = self.counts.get(label)
         if known is not None:
             self.counts[label] = known + times
@@ -149,9 +151,9 @@ class ClassNames:
     limited."""
 
     names: dict[int, list[bytes]] = field(default_factory=dict)
-    """For each number, the three names that come first in the order of bytes, not of reading."""
+    """For each class number, the first three names in byte order, whenever they were read."""
     full: bool = False
-    """Whether the names are incomplete because the records name more classes."""
+    """Whether names are missing because the records have more classes than the limit."""
 
     def add(self, label: int, name: bytes) -> None:
         """Add the name that a record gives to the class `label`."""

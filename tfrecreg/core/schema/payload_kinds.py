@@ -31,7 +31,7 @@ NOT_AN_EXAMPLE = "the payload should be a tf.train.Example"
 """The message of `SCH001`."""
 
 TOO_LARGE = "too_large"
-"""Replaces the kind of records that are too large for memory, whose kind is unknown."""
+"""Stands for the unknown kind of records that are too large for memory."""
 
 _SHOWN = 8
 """Number of bytes of a payload that a finding shows."""
@@ -66,7 +66,7 @@ class PayloadCounter:
                 self.count(batch, position, kind)
 
     def count(self, batch: RecordBatch, position: int, kind: PayloadKind) -> None:
-        """Count one record of a batch, whose kind is known."""
+        """Count the record at `position` of a batch as `kind`."""
         self._kinds[kind.value] += 1
         if kind is not PayloadKind.EXAMPLE and len(self._others) < MAX_LOCATIONS:
             self._others.append(other_location(self._shard, batch, position, kind))
@@ -97,7 +97,7 @@ def mostly_examples(kinds: Mapping[str, int]) -> bool:
 
 
 def no_schema_fits(target: Target, *, sequences: bool = False) -> str:
-    """Why no schema of Examples can apply to `target`; empty if a schema may apply.
+    """The reason why `target` cannot have a schema of Examples; empty if it may have one.
 
     With `sequences`, a schema of SequenceExamples may apply as well. A manifest declares the kind
     of its payloads; files without a manifest may hold Examples.
@@ -119,7 +119,7 @@ _Ints = npt.NDArray[np.int64]
 
 
 class Table(NamedTuple):
-    """Records of a batch with the same layout.
+    """A table of records that have the same layout, from one batch.
 
     Each feature has a single value. A feature of floats may have several values, the same number in
     each record.

@@ -126,7 +126,7 @@ def render_schema(schema: Schema) -> str:
 
 
 def canonical_text(message: Any, before: str) -> str:
-    """A message as protobuf prints it, with the comments of an earlier text.
+    """The text that protobuf prints for a message, with comments copied from an earlier text.
 
     It keeps comments at the head and the end of the text, above a feature or domain, and on the
     line of its name. Other comments inside a feature or domain are lost.

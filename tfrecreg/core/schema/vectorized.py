@@ -35,18 +35,20 @@ _ColumnCheck = Callable[[bytes, Column], _Bools]
 
 
 class _Plan(NamedTuple):
-    """A layout that can conform, with the checks of its values."""
+    """The checks for records of a layout that can conform to the schema."""
 
     checks: tuple[tuple[int, _ColumnCheck], ...]
     """Each check, with the number of its slot."""
     absent: tuple[int, ...]
-    """Numbers of the schema's features that the layout lacks. All of them are optional."""
+    """Positions of the schema's features that are missing from the layout. All of them are
+    optional.
+    """
     masses: tuple[str, ...]
     """Names of the features whose values are counted."""
 
 
 class VectorizedCheck:
-    """Finds the records of a batch that conform, with the help of the batch's tables."""
+    """Uses the tables of a batch to find the records that conform to the schema."""
 
     def __init__(self, schema: CompiledSchema, checker: Checker) -> None:
         self._schema = schema

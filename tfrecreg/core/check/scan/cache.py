@@ -4,7 +4,7 @@ Each shard has an entry, a small JSON file with a digest of its own. It holds th
 modification time and inode, the totals of the scan, and each validator's part. An entry is used
 only if neither the shard's state nor anything else that a part depends on has changed. It has no
 pickles, so none of its content is executed. A check without `--cached` removes the entries of its
-shards, because it may find damage that neither size nor time nor inode shows.
+shards, because it may find damage that leaves size, time and inode unchanged.
 
 As in git's index, a file that changed less than two seconds before the scan is not cached, because
 its time would not reveal the next change.
@@ -80,8 +80,8 @@ class ScanCache:
         self._looking: Sequence[tuple[PluginId, Validator, str | None]] = ()
         self._digest = False
         self._stamps: dict[int, Stamp | None] = {}
-        """For each shard that may get an entry, by its position: the shard's state before the scan.
-        None for a shard whose state cannot identify its content later.
+        """Maps the position of each shard that may get an entry to the shard's state before the
+        scan. The state is None if it cannot identify the content later.
         """
 
     def prepare(

@@ -39,7 +39,7 @@ def chosen_records(
 def weights_of_records(
     target: Target, expression: str, *, progress: Progress = SILENT
 ) -> list[npt.NDArray[np.float64]]:
-    """For each shard of the target, the value of an expression for each of its records."""
+    """The values of an expression for all records, as one array per shard of the target."""
     room = import_module(f"{_ROOM}.where")
     found: list[npt.NDArray[np.float64]] = room.record_values(target, expression, progress=progress)
     return found

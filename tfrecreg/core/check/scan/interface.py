@@ -52,14 +52,16 @@ class Shard:
     number: int
     """Position in its split, from 0."""
     name: str
-    """The file name, as in locations. For bare files, it is the path as the user gave it. Not
-    escaped: the code that shows it escapes it.
+    """The file name, as in locations. For bare files, it is the path as the user gave it. The name
+    is escaped only when it is displayed.
     """
     storage: Readable
     path: str
     """Path in `storage`."""
     declared: Literal["none", "gzip"] | None = None
-    """The compression that the manifest declares; None for bare files, which may have any."""
+    """The compression declared in the manifest; None for bare files, which may have any
+    compression.
+    """
     entry: ShardEntry | None = None
     """The manifest's entry; None for bare files."""
     index: str | None = None
@@ -174,10 +176,10 @@ class Target:
     shards: Sequence[Shard]
     """The existing shards, in order of split and number."""
     storage: Readable | None
-    """Rooted at the folder of the build or of the release's bytes; None for bare files."""
+    """Its root is the folder with the bytes of the build or release; None for bare files."""
     manifest: Manifest | None
     schema: str | None
-    """Text of the schema to check against; None without one."""
+    """Text of the schema to check against; None if there is no schema."""
     schema_path: str | None
     """Origin of that text, for messages."""
     raw: RawSize | None
@@ -189,11 +191,11 @@ class Target:
     home: Storage | None = None
     """The storage of its registry, rooted at the registry's root; None for bare files."""
     baseline: Baseline | None = None
-    """The dataset to compare it with; None unless the user names it."""
+    """The dataset to compare the target with; None unless the user names one."""
     expected: Expected | None = None
     """The records that the target should hold; None unless the user names them."""
     raw_items: RawItems | None = None
-    """The items to look for in the records; None unless the user names their source."""
+    """The items of raw data to look for in the records; None unless the user names a source."""
     partial: bool = False
     """Whether the user named only some shards of a build. `shards` has only these. Some of them may
     not be in the manifest.
@@ -249,7 +251,8 @@ class PartCodec(Protocol):
 
 
 class Validator(ExtensionPoint, ABC):
-    """A check. Each run creates one object in the parent, and its visitors in workers.
+    """A check. Each run creates one validator in the parent process, and the validator's visitors
+    in the workers.
 
     A subclass defines `name`, `codes`, :meth:`begin` and :meth:`finish`. The rest is optional.
     """
@@ -259,7 +262,7 @@ class Validator(ExtensionPoint, ABC):
     codes: Sequence[Code]
     """The codes of its findings."""
     needs: Need = Need(0)
-    """The data that it needs from the scan besides records."""
+    """The data that the validator needs from the scan, in addition to the records."""
     part_codec: PartCodec | None = None
     """How `check --cached` stores its parts. Usually a
     :class:`tfrecreg.core.check.scan.tally.JsonCodec`.
@@ -294,7 +297,8 @@ class Validator(ExtensionPoint, ABC):
         """Findings and measures from all parts, in shard order."""
 
     def explains(self, own: Sequence[Finding], others: Sequence[Finding]) -> Iterable[Finding]:  # noqa: ARG002 - a default
-        """Findings in `others` that its own findings explain better. The report drops them.
+        """The findings in `others` to drop from the report, because findings in `own` explain them
+        better.
 
         Empty by default.
 
@@ -305,7 +309,8 @@ class Validator(ExtensionPoint, ABC):
         return ()
 
     def merge(self, part: Part, more: Part) -> Part:
-        """Merge the part of one or more shards with the part of the split's next shard.
+        """Merge `more`, the part of a shard, into `part`, the merged part of the split's earlier
+        shards.
 
         Use it if parts are too large to keep one per shard. If a subclass defines this method,
         `finish` gets one part per split, with the split's first shard.
@@ -330,4 +335,4 @@ class Cacheable(Protocol):
     part_codec: PartCodec
 
     def part_key(self, target: Target, options: Mapping[str, Any]) -> str | None:
-        """Everything that parts depend on, except the shard."""
+        """A text of everything that determines the parts, except the shard."""

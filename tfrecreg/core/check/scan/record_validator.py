@@ -44,15 +44,17 @@ class RecordProblem(NamedTuple):
     code: Code | None = None
     """One of the validator's codes; None if it has only one."""
     feature: str = ""
-    """The feature with the problem. If this is empty, the first of `features` is used, if it
-    exists.
+    """The feature with the problem. If it is empty, the first of the validator's `features`
+    applies, if there are any.
     """
     message: str = ""
     """The message, the same for all records with this problem. By default, the code's summary."""
 
 
 class RecordCount(NamedTuple):
-    """What a record adds to a measure of its validator. A measure is a sum over all records."""
+    """The number that a record adds to one of the validator's measures. A measure is a sum over all
+    records.
+    """
 
     name: str
     """`[a-z][a-z0-9_]*`; the measure is called ``<validator>.<name>``."""

@@ -60,7 +60,9 @@ class ScanTask:
 
 @dataclass(frozen=True, slots=True)
 class Crashed:
-    """Replaces a part if the visitor raised an exception. Its validator then has no verdict."""
+    """Takes the place of a part whose visitor raised an exception. The validator then has no
+    verdict.
+    """
 
     reason: str
 
@@ -70,8 +72,8 @@ class ShardScan:
     """The result of one shard."""
 
     parts: tuple[bytes | Crashed | None, ...]
-    """The pickled part of each validator, in the order of the task's makers. None if the shard
-    could not be read.
+    """One pickled part per validator, in the same order as `makers` of the task. A part is None if
+    the shard could not be read.
     """
     end: StreamEnd | None
     """The totals; None if the shard could not be read to its end."""
@@ -128,8 +130,8 @@ class ScanResult:
 
 
 class _Scanning:
-    """The state of a validator during a scan: the factory of its visitors, and their parts so
-    far.
+    """The state of a validator during a scan: the factory of the visitors, and the parts that the
+    visitors have returned so far.
     """
 
     def __init__(
@@ -178,7 +180,7 @@ class _Scanning:
         self.crashes.append(Crash(self.plugin_id, "", reason_of(traced(error))))
 
     def opened(self, shard: Shard, part: bytes | Crashed | None) -> list[Part]:
-        """The unpickled part of a shard, or an empty list."""
+        """A list with the part of a shard, restored from its pickle; empty if there is none."""
         if isinstance(part, Crashed):
             self.crashes.append(Crash(self.plugin_id, shard.name, part.reason))
         elif part is not None:
@@ -389,7 +391,7 @@ class _GuardedVisitor:
 
 
 _READS = 3
-"""Maximum number of attempts to read a shard whose store returns other bytes on a second read."""
+"""Maximum number of attempts to read a shard, if its bytes differ between two reads."""
 
 
 def scan_shard(task: ScanTask) -> ShardScan:

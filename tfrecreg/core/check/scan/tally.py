@@ -48,7 +48,7 @@ class TallyRow(NamedTuple):
 
 
 class _Occurrences:
-    """The count, and the first locations in order of split, shard and record."""
+    """The number of occurrences, and their first locations, sorted by split, shard and record."""
 
     __slots__ = ("code", "count", "locations")
 
@@ -74,7 +74,8 @@ class Tally:
     Memory is bounded by the number of groups, never by the number of occurrences, so a message says
     only what all occurrences share. The facts of one occurrence go into `Location.detail`.
 
-    Occurrences may be added, and tallies merged, in any order. Counts and locations stay the same.
+    The order in which occurrences are added or tallies are merged does not affect counts and
+    locations.
     """
 
     def __init__(self) -> None:
@@ -148,7 +149,9 @@ class Tally:
         feature: str = "",
         subject: str = "",
     ) -> None:
-        """Count `count` occurrences. `places` has the first of them, at least one."""
+        """Count `count` occurrences. `places` lists the locations of the first ones, and is not
+        empty.
+        """
         for number, place in enumerate(places):
             times = count - len(places) + 1 if number == 0 else 1
             self.add(
