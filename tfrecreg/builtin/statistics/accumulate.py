@@ -214,7 +214,7 @@ class _Feature:
         self.lengths.merge(other.lengths)
 
     def _combine(self, counted: int, mean: float, variance: float) -> None:
-        """Update the mean and variance for more numbers, as described by Chan, Golub and LeVeque."""
+        """Update the mean and variance for more numbers, as Chan, Golub and LeVeque describe it."""
         total = self.counted + counted
         if not counted:
             return

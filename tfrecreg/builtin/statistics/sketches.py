@@ -267,7 +267,7 @@ class _Sketch:
         self.counts[value] = self.counts.get(value, 0) + count
 
     def _reduce(self) -> None:
-        """Drop the smallest counts. Subtract the largest dropped count from the counts that stay."""
+        """Drop the smallest counts, and subtract the largest dropped count from all others."""
         if len(self.counts) > _COUNTERS:
             least = heapq.nlargest(_COUNTERS + 1, self.counts.values())[-1]
             self.counts = {

@@ -227,7 +227,7 @@ def _names(rows: IndexRows, width: int) -> Names:
 
 
 def _matches(before: Names, after: Names) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """The positions of partners: if both sides have an n-th row of some name, these are partners."""
+    """The positions of partners: the n-th row with a name on each side, if both sides have one."""
     positions = np.arange(len(before))
     number = positions - np.searchsorted(before, before, "left")
     start = np.searchsorted(after, before, "left")
