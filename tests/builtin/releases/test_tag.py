@@ -149,7 +149,7 @@ def test_a_release_that_is_not_committed_is_refused(root: Path, registry: Regist
     with pytest.raises(UsageError) as caught:
         call(registry, "digits@2.0.1")
     assert caught.value.message.startswith(
-        "no commit here holds `digits@2.0.1` and the pointer to its bytes: "
+        "no commit here holds both `digits@2.0.1` and the pointer to its bytes: "
     )
     assert caught.value.hint == (
         "git add registry/digits/2.0.1 data/digits.dvc, git commit, and tag again"

@@ -176,8 +176,8 @@ def _others(
 
 
 def classes_in(example: Example, changes: Sequence[ClassChange]) -> set[tuple[str, int]] | None:
-    """The classes of a record after the changes, as features and numbers. None if the record is
-    left out, because the changes leave out all classes of the whole record. If only objects are
+    """The feature and the number of each class of a record after the changes. None if the record
+    is left out, because the changes leave out all classes of the whole record. If only objects are
     left out, the record stays.
     """
     found: set[tuple[str, int]] = set()

@@ -149,7 +149,7 @@ def _commit_of(release: Release, revision: str | None) -> str:
         if not missing:
             return commit
     raise UsageError(
-        f"no commit here holds `{release.name}` and the pointer to its bytes: {missing}",
+        f"no commit here holds both `{release.name}` and the pointer to its bytes: {missing}",
         hint=f"git add {folder} {pointers[0]}, git commit, and tag again",
     )
 

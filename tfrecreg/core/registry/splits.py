@@ -274,7 +274,7 @@ def _shards(manifest: Manifest, storage: Readable, split: str) -> list[Shard]:
 
 
 def expect_listed(target: Target, splits: Sequence[str], *, whole: bool) -> None:
-    """Refuse files of a build whose names or sizes differ from the build's manifest. No file is
+    """Refuse a build if a file's name or size differs from the build's manifest. No file is
     read.
     """
     if target.manifest is None or target.storage is None:
