@@ -379,6 +379,9 @@ class TestSHD006:
         assert at["shard"] == f"{tmp_path}/x-00002-of-00002"
         assert at["detail"] == "the last number of the set is 1"
         assert finding["fingerprint"] == f"SHD006::::{tmp_path}/x"
+        found = self.bare(tmp_path, "y-1-of-2", "y-2-of-2", "y-3-of-2")
+        message = f"the set `{tmp_path}/y` has 2 shards, but one of them has number 3"
+        assert message in [each["message"] for each in found["findings"]]
 
     def test_a_number_that_stands_twice(self, tmp_path: Path) -> None:
         found = self.bare(tmp_path, "x-00000-of-00002", "x-00001-of-00002", "x-1-of-2")

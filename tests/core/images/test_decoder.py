@@ -17,6 +17,7 @@ from tfrecreg.core.images.decoder import (
     Undecodable,
     convert_image,
     digest_pixels,
+    pixel_bytes,
     verify_pixels,
 )
 from tfrecreg.core.images.read import read_header
@@ -31,6 +32,12 @@ def verify(data: bytes, **header: Any) -> tuple[str, bool, str]:
     except Undecodable as error:
         return error.code, error.costly, error.detail
     return "", False, ""
+
+
+def test_numbers_become_pixels_from_black_to_white() -> None:
+    assert list(pixel_bytes([-1, 0, 1])) == [0, 127, 255]
+    assert list(pixel_bytes([0.25, 0.5])) == [0, 255]
+    assert list(pixel_bytes([0, 200, 255])) == [0, 200, 255]
 
 
 def bomb(width: int, height: int) -> bytes:

@@ -59,6 +59,7 @@ def test_boxes_are_clipped_and_have_the_classes_of_their_objects() -> None:
     assert second.box == Strip(0.0, 0.0, 1.0, 1.0)
     assert first.mark == ClassMark("cat", class_color("cat"))
     assert second.mark == ClassMark("dog", class_color("dog"))
+    assert drawn({**record, "image/object/bbox/xmin": floats(0.25)}) == ()
 
 
 def test_keypoints_and_polygons_belong_to_their_objects() -> None:

@@ -156,6 +156,13 @@ class TestList:
             subprocess.run(["rm", "-rf", str(tmp_path / "deep")], check=True)
 
 
+def test_a_file_is_read_up_to_the_limit(storage: LocalStorage) -> None:
+    put(storage, "a", b"12345")
+    assert storage.read("a", limit=5) == b"12345"
+    with pytest.raises(StorageError, match="has 5 bytes, more than the 4 that are read at once"):
+        storage.read("a", limit=4)
+
+
 class TestLink:
     def test_makes_a_hard_link(self, storage: LocalStorage) -> None:
         put(storage, "a", b"x")

@@ -305,7 +305,11 @@ class TestINF003:
         found = look(tmp_path, payloads)
         # Halves are levels as well; a third is none.
         assert codes(found) == ["INF003"]
-        rows[5][8] = 1e9
+        assert "levels as float" in one(found, "INF003")["message"]
+        rows[5][7] = 4.0
+        found = look(tmp_path, [encode({"counts": float_feature(row)}) for row in rows])
+        assert "whole numbers from 1 to 4 as float" in one(found, "INF003")["message"]
+        rows[5][7:9] = 0.5, 1e9
         payloads = [encode({"counts": float_feature(row)}) for row in rows]
         assert codes(look(tmp_path, payloads)) == []
 
