@@ -124,7 +124,10 @@ def test_a_state_of_other_weights_is_refused() -> None:
     [
         ([1, -2], "the weight of record 1 of `mnist` is -2, according to `numbers`"),
         ([1, float("nan")], "the weight of record 1 of `mnist` is NULL, according to `numbers`"),
-        ([float("inf"), float("nan")], "the weight of record 0 of `mnist` is inf, according to `numbers`"),
+        (
+            [float("inf"), float("nan")],
+            "the weight of record 0 of `mnist` is inf, according to `numbers`",
+        ),
         ([0, 0], "no record of `mnist` has a weight above zero, according to `numbers`"),
         ([], "no record of `mnist` has a weight above zero, according to `numbers`"),
         ([[1, 2]], r"one number per record, found"),
