@@ -375,14 +375,13 @@ def _resolve_build(dataset: Dataset) -> Build:
 
 
 def _resolve_release(dataset: Dataset, reference: Reference) -> Release:
-    releases = dataset.releases()
-    version = reference.version
+    versions, version = dataset.versions, reference.version
     yanks: Mapping[Version, tuple[Yank, ...]] = {}
     if version is None:
-        yanks = yanked(dataset, releases)
-        version = reference.pick(each for each in releases.versions if each not in yanks)
-    if version is None or version not in releases.versions:
-        raise absent_version(dataset, reference, releases.versions, yanks)
+        yanks = yanked(dataset)
+        version = reference.pick(each for each in versions if each not in yanks)
+    if version is None or version not in versions:
+        raise absent_version(dataset, reference, versions, yanks)
     return open_release(dataset, version)
 
 

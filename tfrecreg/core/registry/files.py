@@ -12,7 +12,6 @@ from itertools import islice
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from tfrecreg.core.check.scan.interface import RawSize
 from tfrecreg.core.records.stream import SNIFF_BYTES, begins_with_record
 from tfrecreg.core.registry.manifest import RawTotals
 from tfrecreg.core.storage.interface import Entry, Readable
@@ -185,12 +184,6 @@ def splits_of_places(places: Sequence[str]) -> list[str]:
 _WHERE = (
     "name the folder of the raw data with `--raw`, or as `raw` in the dataset's file in `datasets/`"
 )
-
-
-def measure_raw(folder: str, progress: Progress = SILENT) -> RawSize:
-    """The total size of the raw data in `folder`, as :func:`raw_totals` finds it."""
-    totals = raw_totals(folder, progress)
-    return RawSize(totals.stored, totals.decoded)
 
 
 def raw_totals(folder: str, progress: Progress = SILENT) -> RawTotals:

@@ -18,7 +18,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from tfrecreg.core.registry import git, layout
-from tfrecreg.core.registry.history import below, expect_intact, repair_hint
+from tfrecreg.core.registry.history import expect_intact, repair_hint
 from tfrecreg.core.registry.indexes import keep_indexes_of_release
 from tfrecreg.core.registry.keeper import tracker
 from tfrecreg.core.registry.lock import copy_unless_read, dataset_lock, locked_registry
@@ -55,7 +55,7 @@ def _keep_in_versions(change: Transaction, build: Manifest, version: Version) ->
                 staged.link(f"{folder}/{path}", path, origin=storage)
         expect_intact(
             build,
-            below(staged),
+            staged,
             what=f"nothing was released: the bytes of `{dataset}`",
             hint=repair_hint(dataset.name),
             progress=change.progress,
@@ -145,7 +145,7 @@ class Transaction:
         if not verified:
             expect_intact(
                 manifest,
-                below(staged),
+                staged,
                 what=f"the files that were written for `{folder}`",
                 error=StorageError,
                 progress=self.progress,
