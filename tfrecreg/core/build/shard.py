@@ -67,10 +67,8 @@ class BuildTask:
 
     def reading(self) -> AbstractContextManager[None]:
         """Fetch raw objects ahead of the source while the context lasts."""
-        raw, objects = self.maker.raw, self.objects
-        if raw is None:
-            return nullcontext()
-        return raw.reading_ahead((each.path for each in objects), objects)
+        raw = self.maker.raw
+        return nullcontext() if raw is None else raw.reading_ahead(self.objects)
 
 
 @dataclass(slots=True, kw_only=True)

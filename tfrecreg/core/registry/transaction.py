@@ -19,7 +19,7 @@ from typing import Any
 
 from tfrecreg.core.registry import git, layout
 from tfrecreg.core.registry.history import expect_intact, repair_hint
-from tfrecreg.core.registry.indexes import keep_indexes_of_release
+from tfrecreg.core.registry.indexes import indexes_not_kept, keep_indexes_of_release
 from tfrecreg.core.registry.keeper import tracker
 from tfrecreg.core.registry.lock import copy_unless_read, dataset_lock, locked_registry
 from tfrecreg.core.registry.manifest import (
@@ -207,12 +207,9 @@ class Transaction:
             if kept is None:
                 _keep_in_versions(self, build, version)
             # The next release is compared with the indexes of this release, which list its records.
-            wanted = {shard.index for shard in build.shards}
-            for entry in build.files:
-                target = layout.cached_index(entry.blake3)
-                if entry.path in wanted and self._storage.stat(target) is None:
-                    source = f"{layout.build_folder(self.dataset.name)}/{entry.path}"
-                    self._storage.link(source, target)
+            for entry in indexes_not_kept(self.dataset.registry, build):
+                source = f"{layout.build_folder(self.dataset.name)}/{entry.path}"
+                self._storage.link(source, layout.cached_index(entry.blake3))
             manifest = sealed(kept)
             try:
                 committed = self._commit(manifest, version, schema)

@@ -184,7 +184,10 @@ class BlockCache:
     def keep(
         self, name: str, size: int, fetch: Callable[[], bytes], *, for_used: bool
     ) -> bytes | None:
-        if self._failed or not self._may_fit(size, for_used):
+        if self._failed or size > self.limit:
+            return None
+        if self._full and not for_used:
+            self._full -= 1
             return None
         path = self._path(name)
         part = path.removesuffix(_BLOCK) + _PART
@@ -200,14 +203,6 @@ class BlockCache:
             return self._write(handle, part, path, size, fetch, for_used)
         finally:
             os.close(handle)
-
-    def _may_fit(self, size: int, for_used: bool) -> bool:
-        if size > self.limit:
-            return False
-        if self._full and not for_used:
-            self._full -= 1
-            return False
-        return True
 
     def _turn(self, path: str, part: str) -> int | None:
         """Open and lock the block's ``.part``. Returns its descriptor, or None if the block exists
