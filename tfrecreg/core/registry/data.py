@@ -353,11 +353,8 @@ def _registry_at(root: Path, registry: Registry | None) -> Registry | None:
 
 
 def _release_in(dataset: Dataset, number: str, above: str) -> Release | None:
-    try:
-        version = parse_version(number)
-    except UsageError:
-        return None
-    if version not in dataset.versions:
+    version = next((each for each in dataset.versions if str(each) == number), None)
+    if version is None:
         return None
     if above == layout.RELEASES:
         return open_release(dataset, version)

@@ -117,11 +117,8 @@ def hold_copy(registry: Registry, folder: str) -> None:
     if path in _copies:
         _copies[path] = _copies.pop(path)
         return
-    if not path.parent.is_dir():
-        return
-    handle = held_shared(str(path))
-    if handle is not None:
-        _copies[path] = handle
+    with suppress(OSError):  # a registry that cannot be written, or that has no locks yet
+        _copies[path] = held_shared(str(path))
     while len(_copies) > _MOST_COPIES:
         os.close(_copies.pop(next(iter(_copies))))
 

@@ -100,25 +100,21 @@ class Registry:
         config = Config() if data is None else parse_config(data)
         found: dict[str, DatasetConfig] = {}
         broken: dict[str, DatasetConfigError] = {}
-        for name, path, text in self._dataset_files():
-            try:
-                found[name] = parse_dataset(text, path)
-            except ConfigError as error:
-                broken[name] = DatasetConfigError(error.message, hint=error.hint)
-        return replace(config, datasets=found, broken=broken, home=self.storage.root)
-
-    def _dataset_files(self) -> Iterator[tuple[str, str, bytes]]:
         for entry in self.storage.list(layout.DATASETS, recursive=False):
-            name, dot, suffix = entry.path.removeprefix(f"{layout.DATASETS}/").rpartition(".")
-            if suffix != "toml" or not dot or not name or entry.kind in ("dir", "other"):
+            name, _, suffix = entry.path.removeprefix(f"{layout.DATASETS}/").rpartition(".")
+            if suffix != "toml" or not name or entry.kind in ("dir", "other"):
                 continue
             if not is_dataset_name(name):
                 raise ConfigError(
                     f"`{entry.path}`: `{name}` is not a dataset name: expected `[a-z][a-z0-9_]*`",
                 )
-            data = self._read(entry.path)
-            if data is not None:
-                yield name, entry.path, data
+            text = self._read(entry.path)
+            try:
+                if text is not None:
+                    found[name] = parse_dataset(text, entry.path)
+            except ConfigError as error:
+                broken[name] = DatasetConfigError(error.message, hint=error.hint)
+        return replace(config, datasets=found, broken=broken, home=self.storage.root)
 
     def dataset(self, name: str) -> Dataset:
         return Dataset(self, name)

@@ -165,17 +165,13 @@ def exclusive(
         os.close(handle)
 
 
-def held_shared(path: str) -> int | None:
-    """Share the lock on a file while the returned descriptor is open."""
-    try:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-    except OSError:
-        return None
-    try:
+def held_shared(path: str) -> int:
+    """Share the lock on a file while the returned descriptor is open. Raises OSError if the file
+    cannot be opened.
+    """
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    with suppress(OSError):  # a file system without locks
         fcntl.flock(handle, fcntl.LOCK_SH)
-    except OSError:
-        os.close(handle)
-        return None
     return handle
 
 
