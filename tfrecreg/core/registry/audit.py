@@ -183,18 +183,12 @@ def _alone(dataset: Dataset, version: Version, links: dict[Version, Link]) -> It
     path = f"{folder}/{MANIFEST_NAME}"
     try:
         manifest = dataset.release_manifest(version)
-        data = dataset.registry.storage.read(path)
         link = link_of(manifest)
-        release = manifest.release
-        built = build_digest(data)
-        if release is not None and built != release.build:
-            yield _issue(
-                REG002,
-                path,
-                f"it differs from the build that it names: expected digest "
-                f"{safe(release.build[:16])}…, found {built[:16]}…",
-                version,
-            )
+        built = build_digest(dataset.registry.storage.read(path))
+        if built != link.build:
+            what = "it differs from the build that it names"
+            digests = f"expected digest {safe(link.build[:16])}…, found {built[:16]}…"
+            yield _issue(REG002, path, f"{what}: {digests}", version)
         links[version] = link
     except (UsageError, MissingFileError) as error:
         yield _issue(REG002, path, error.message, version)

@@ -216,12 +216,8 @@ class FolderBuild(Built):
     def schema_path(self) -> str:
         return f"{self._storage.root}/{SCHEMA_NAME}"
 
-    @property
-    def schema(self) -> str | None:
-        return self._schema
-
     @cached_property
-    def _schema(self) -> str | None:
+    def schema(self) -> str | None:
         # Builds that were adopted in place and builds of earlier versions have no schema.
         try:
             data = self._storage.read(SCHEMA_NAME)
