@@ -47,7 +47,8 @@ def ahead_of(store: Store, *sizes: int) -> ReadAhead:
 
 def fetching(storage: ListedStorage, **sizes: int) -> AbstractContextManager[None]:
     """Fetch objects of these sizes ahead."""
-    return storage.reading_ahead(Entry(path, "file", size, 0, 0) for path, size in sizes.items())
+    listed = [Entry(path, "file", size, 0, 0) for path, size in sizes.items()]
+    return storage.reading_ahead(sizes, listed)
 
 
 def test_each_object_is_fetched_once_and_in_order() -> None:
@@ -134,8 +135,8 @@ def test_several_folders_are_read_ahead_together(
     stores = [RemoteStorage(f"memory://lake/{name}") for name in "ab"]
     calls = counted(memory, monkeypatch)
     with (
-        stores[0].reading_ahead(stores[0].list()),
-        stores[1].reading_ahead(stores[1].list()),
+        stores[0].reading_ahead(["x"], stores[0].list()),
+        stores[1].reading_ahead(["x", "gone", "y"], stores[1].list()),
     ):
         assert [stores[1].read("x"), stores[0].read("x"), stores[1].read("y")] == [
             b"second",

@@ -67,8 +67,10 @@ class BuildTask:
 
     def reading(self) -> AbstractContextManager[None]:
         """Fetch raw objects ahead of the source while the context lasts."""
-        raw = self.maker.raw
-        return nullcontext() if raw is None else raw.reading_ahead(self.objects)
+        raw, objects = self.maker.raw, self.objects
+        if raw is None:
+            return nullcontext()
+        return raw.reading_ahead((each.path for each in objects), objects)
 
 
 @dataclass(slots=True, kw_only=True)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from tfrecreg.core.records.stream import SNIFF_BYTES, begins_with_record
 from tfrecreg.core.registry.manifest import RawTotals
 from tfrecreg.core.storage.interface import Entry, Readable
-from tfrecreg.core.storage.paths import list_through_links, looks_remembered, query_of
+from tfrecreg.core.storage.paths import is_url, list_through_links, looks_remembered, query_of
 from tfrecreg.core.storage.raw import RawStorage, raw_storage, storage_at
 from tfrecreg.core.storage.words import BareFile, look_at, named
 from tfrecreg.core.values.errors import (
@@ -213,7 +213,8 @@ def _raw_files(storage: RawStorage, progress: Progress) -> Iterator[RawFile]:
                     f"`{storage.root}/{entry.path}` is a symbolic link that leads nowhere",
                 )
             if entry.kind == "file":
-                may_be = storage.may_be_gzip(entry.path)
+                # Opening a file behind a URL is a request, so there the name decides.
+                may_be = not is_url(storage.root) or entry.path.lower().endswith(".gz")
                 decoded = decoded_size(storage, entry.path) if may_be else None
                 yield RawFile(entry.path, entry.size, entry.size if decoded is None else decoded)
                 ticker.add(1, entry.size)

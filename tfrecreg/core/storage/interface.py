@@ -165,9 +165,14 @@ class Readable(Protocol):
     def read(self, path: str, *, limit: int = 1 << 28) -> bytes:
         """The content of a small file. Raises a StorageError if it has more than `limit` bytes."""
 
-    def reading_ahead(self, files: Iterable[Entry]) -> AbstractContextManager[None]:
-        """While the context lasts, fetch files before this thread opens them. `files` are roughly
-        in the order in which they are opened. Local files are never fetched ahead.
+    def reading_ahead(
+        self, paths: Iterable[str], listed: Iterable[Entry]
+    ) -> AbstractContextManager[None]:
+        """While the context lasts, fetch files before this thread opens them. `paths` are roughly
+        in the order in which they are opened.
+
+        Only files in `listed` are fetched ahead, because their sizes are known. Local files are
+        never fetched ahead, nor are files of a store that refuses to list.
         """
 
 

@@ -11,6 +11,7 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
@@ -21,6 +22,7 @@ from tfrecreg.core.storage.interface import Entry, Follow
 from tfrecreg.core.storage.paths import is_web, locate, named_url, without_secrets
 from tfrecreg.core.storage.raw import RawStorage
 from tfrecreg.core.storage.remote import RemoteStorage, entry_of, size_of
+from tfrecreg.core.storage.remote_reader import ReadAhead, active
 from tfrecreg.core.values.errors import MissingFileError, RawDataError, UsageError
 from tfrecreg.core.values.text import DOCS
 
@@ -88,16 +90,16 @@ class ListedStorage(RemoteStorage):
         object.__setattr__(self, "_folders", folders)
         object.__setattr__(self, "_listed", {})
 
-    def may_be_gzip(self, path: str) -> bool:
-        return path.lower().endswith(".gz")
-
-    def objects(self, paths: Iterable[str]) -> tuple[Entry, ...]:
-        entries = (self.stat(path) for path in paths)
-        return tuple(each for each in entries if each is not None and each.kind == "file")
-
     def forget(self) -> None:
         if self._folders is not None:
             self._begin({})
+
+    def reading_ahead(
+        self, paths: Iterable[str], listed: Iterable[Entry]
+    ) -> AbstractContextManager[None]:
+        sizes = {entry.path: entry.size for entry in listed}  # works for web servers as well
+        sized = ((path, sizes[path]) for path in paths if path in sizes)
+        return active(ReadAhead(self.root, self.read_object, sized))
 
     def expect_folder(self) -> None:
         shown = self.root

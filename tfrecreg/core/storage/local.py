@@ -165,8 +165,11 @@ class LocalStorage:
                 )
         return data
 
-    def reading_ahead(self, files: Iterable[Entry]) -> AbstractContextManager[None]:
-        del files  # opening them costs nothing
+    def reading_ahead(
+        self,
+        paths: Iterable[str],  # noqa: ARG002 - opening them costs nothing
+        listed: Iterable[Entry],  # noqa: ARG002
+    ) -> AbstractContextManager[None]:
         return nullcontext()
 
     def create(self, path: str, *, durable: bool = True) -> LocalWriter:

@@ -11,7 +11,7 @@ import inspect
 import os
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
@@ -144,11 +144,22 @@ class RemoteStorage:
                 return reader.read_range(0, reader.size)
             return reader.read_at(0, reader.size)
 
-    def reading_ahead(self, files: Iterable[Entry]) -> AbstractContextManager[None]:
-        def fetch(path: str, size: int) -> bytes:
-            return RemoteReader(self, path, size, "").read_range(0, size)
+    def read_object(self, path: str, size: int) -> bytes:
+        """Read a file with one request. `size` is its size in a listing."""
+        return RemoteReader(self, path, size, "").read_range(0, size)
 
-        return active(ReadAhead(self.root, fetch, ((each.path, each.size) for each in files)))
+    def reading_ahead(
+        self, paths: Iterable[str], listed: Iterable[Entry]
+    ) -> AbstractContextManager[None]:
+        wanted = [] if is_web(self.root) else list(paths)
+        if not wanted:
+            return nullcontext()
+        try:
+            sizes = {entry.path: entry.size for entry in listed}
+        except StorageError:
+            return nullcontext()
+        sized = ((path, sizes[path]) for path in wanted if path in sizes)
+        return active(ReadAhead(self.root, self.read_object, sized))
 
     def put_if_absent(self, path: str, data: bytes) -> bool:
         return self._put_unless_taken("pipe_file", path, data, len(data))

@@ -10,9 +10,8 @@ from __future__ import annotations
 import json
 import pickle
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, nullcontext, suppress
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any
 
 import msgspec
@@ -32,8 +31,7 @@ from tfrecreg.core.plugins.guard import PluginId, calling, is_told, reason_of, t
 from tfrecreg.core.records.batch import RecordBatch, StreamEnd
 from tfrecreg.core.records.reader import scan
 from tfrecreg.core.records.scanner import scanner_kind
-from tfrecreg.core.storage.paths import is_url, is_web
-from tfrecreg.core.values.errors import StorageError, TfrecregError, TransferError, UsageError
+from tfrecreg.core.values.errors import TfrecregError, TransferError, UsageError
 from tfrecreg.core.values.findings import MAX_LOCATIONS, Finding, Location, Measure
 from tfrecreg.core.values.progress import SILENT, Progress, working
 from tfrecreg.core.values.text import overrides
@@ -313,16 +311,9 @@ def _fetching(target: Target, engine: Engine) -> AbstractContextManager[None]:
     shards = target.shards
     if not shards or target.manifest is None:
         return nullcontext()
-    return engine.run_here(partial(_fetching_here, shards)) or nullcontext()
-
-
-def _fetching_here(shards: Sequence[Shard]) -> AbstractContextManager[None]:
-    storage = shards[0].storage
-    if is_url(storage.root) and not is_web(storage.root):
-        with suppress(StorageError):  # reading does not need the right to list
-            found = {entry.path: entry for entry in storage.list(recursive=False)}
-            return storage.reading_ahead(found[each.path] for each in shards if each.path in found)
-    return nullcontext()
+    storage, paths = shards[0].storage, [shard.path for shard in shards]
+    reading = engine.run_here(lambda: storage.reading_ahead(paths, storage.list(recursive=False)))
+    return reading or nullcontext()
 
 
 def _checked(item: object, codes: frozenset[str] | None) -> Finding | Measure:
