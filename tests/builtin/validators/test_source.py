@@ -77,14 +77,7 @@ class Pets:
         registry = open_registry(self.root)
         manifest = registry.dataset("pets").build_manifest()
         assert manifest is not None
-        target = build_target(
-            change(manifest),
-            LocalStorage(folder),
-            name="pets",
-            kind="build",
-            schema=None,
-            schema_path=None,
-        )
+        target = build_target(change(manifest), LocalStorage(folder), None, None)
         result = run_scan(target, [SourceValidator()], LocalEngine(1))
         assert result.complete
         return result.findings
@@ -304,10 +297,8 @@ def test_it_does_not_apply_where_there_is_nothing_to_compare(pets) -> None:
     target = build_target(
         replace(manifest, ledger={}, features=features),
         LocalStorage(pets.root / "data/pets"),
-        name="pets",
-        kind="build",
-        schema=None,
-        schema_path=None,
+        None,
+        None,
     )
     assert SourceValidator().applies(target) == (
         "there is neither a ledger nor a feature `image/key/sha256`"
@@ -320,14 +311,7 @@ def test_two_jobs_find_the_same(pets) -> None:
     (pets.raw / "TRAIN/cat/00.png").unlink()
     manifest = open_registry(pets.root).dataset("pets").build_manifest()
     assert manifest is not None
-    target = build_target(
-        manifest,
-        LocalStorage(pets.root / "data/pets"),
-        name="pets",
-        kind="build",
-        schema=None,
-        schema_path=None,
-    )
+    target = build_target(manifest, LocalStorage(pets.root / "data/pets"), None, None)
     target = replace(target, raw_folder=str(pets.raw))
     one, two = (run_scan(target, [SourceValidator()], LocalEngine(jobs)) for jobs in (1, 2))
     assert one.findings == two.findings

@@ -13,6 +13,7 @@ from tfrecreg import check, data_source, digest, head
 from tfrecreg.core.check.scan.interface import Target
 from tfrecreg.core.registry.data import resolve
 from tfrecreg.core.registry.find import bare_files, find_target, target_of
+from tfrecreg.core.registry.manifest import RawTotals
 from tfrecreg.core.registry.registry import open_registry
 from tfrecreg.core.values.errors import UsageError
 
@@ -136,7 +137,7 @@ def test_files_with_a_schema_and_raw_data(here: Path) -> None:
     (here / "raw/x").write_bytes(bytes(10))
     found = target_of(bare_files(["a.tfrecord"]), schema="s.pbtxt", raw="raw")
     assert (found.schema, found.schema_path) == ("# a schema", "s.pbtxt")
-    assert found.raw == (10, 10)
+    assert found.raw == RawTotals(files=1, stored=10, decoded=10)
     with pytest.raises(UsageError, match="the schema `none` cannot be read: No such file"):
         target_of(bare_files(["a.tfrecord"]), schema="none", raw=None)
 

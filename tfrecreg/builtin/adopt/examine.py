@@ -29,12 +29,9 @@ from tfrecreg.core.records.hashing import FileDigest, record_digest
 from tfrecreg.core.records.index import IndexBuilder, load_index
 from tfrecreg.core.records.writer import hashed_write
 from tfrecreg.core.registry.foreign.folders import (
-    CountedShard,
-    check_counts,
-    check_described,
+    check_bare,
     check_empty,
     check_payloads,
-    check_sets,
 )
 from tfrecreg.core.registry.foreign.labels import LabelsBeside, in_order
 from tfrecreg.core.registry.foreign.tfds import TfdsInfo
@@ -131,20 +128,10 @@ class _Reading(Validator):
     ) -> Iterator[Finding | Measure]:
         self.seen = list(parts)
         tally = Tally()
-        check_sets(tally, target.shards)
-        counts = [(shard, part.end.records) for shard, part in self.seen if part.sound]
-        check_counts(tally, counts)
-        check_described(
-            tally,
-            self.infos,
-            (
-                CountedShard(shard, part.sound, part.end.records, part.end.payload_bytes)
-                for shard, part in self.seen
-            ),
-        )
-        check_empty(tally, counts, bare=True, tensorflow=None)
+        check_bare(tally, target.shards, self.infos, self.seen)
+        check_empty(tally, self.seen, bare=True, tensorflow=None)
         if not self.judged:
-            check_payloads(tally, [(shard, part.payloads) for shard, part in self.seen])
+            check_payloads(tally, self.seen)
         yield from tally.findings(target.dataset)
 
 

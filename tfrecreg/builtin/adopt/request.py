@@ -40,7 +40,7 @@ _PATH = 1000
 class FilesBeside:
     """What other tools left beside the shards of an adoption."""
 
-    infos: list[tuple[TfdsInfo, list[Shard]]] = field(default_factory=list)
+    infos: list[tuple[TfdsInfo, Sequence[Shard]]] = field(default_factory=list)
     """Descriptions that TFDS wrote, each with the shards in its folder."""
     features: dict[str, DeclaredFeature] = field(default_factory=dict)
     """Declarations from these files or from the user, by flat feature name."""
@@ -103,9 +103,9 @@ def look_beside(
     shards: Sequence[Shard], pixels: Iterable[tuple[str, tuple[int, int, int]]]
 ) -> FilesBeside:
     """Read the descriptions in the folders of the shards."""
-    found = descriptions(shards)
-    beside = FilesBeside(infos=found.infos, notes=found.notes)
-    for _, members in found.infos:
+    infos, notes = descriptions(shards)
+    beside = FilesBeside(infos=infos, notes=notes)
+    for _, members in infos:
         try:
             features = read_features(members[0].storage, members[0].path.rpartition("/")[0])
         except NotTfdsError as error:

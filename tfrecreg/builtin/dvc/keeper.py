@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from functools import partial
-from pathlib import Path
 from typing import Literal
 
 from tfrecreg.builtin.dvc import dvc
@@ -161,19 +160,14 @@ def _cached_hash(change: Transaction, folder: str, build: Manifest) -> str | Non
     with working(progress, f"keeping {dataset}", 0):
         kept = dvc.keep(storage.root, folder, note)
 
-    def place(path: str) -> tuple[Storage, str] | None:
-        if path not in kept.files:
-            return None
-        cached = Path(kept.files[path])
-        return LocalStorage(cached.parent), cached.name
-
     try:
         expect_intact(
             build,
-            place,
+            LocalStorage("/"),
             what=f"nothing was released: the bytes of `{dataset}` in DVC's cache",
             hint=repair_hint(dataset.name),
             progress=progress,
+            places={path: at.lstrip("/") for path, at in kept.files.items()},
         )
     except RefusedError:
         here = f"{storage.root}/{folder}"

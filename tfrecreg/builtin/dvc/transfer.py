@@ -15,7 +15,7 @@ from tfrecreg.core.records.hashing import hash_file
 from tfrecreg.core.registry import layout
 from tfrecreg.core.registry.absence import bring_command, expect_dataset, named_hash
 from tfrecreg.core.registry.data import Release, open_release, resolve
-from tfrecreg.core.registry.history import altered, below, manifest_fault, repair_hint
+from tfrecreg.core.registry.history import altered, manifest_fault, repair_hint
 from tfrecreg.core.registry.manifest import MANIFEST_NAME, Manifest
 from tfrecreg.core.registry.registry import Dataset, Registry, not_yanked
 from tfrecreg.core.registry.transaction import transaction
@@ -259,7 +259,7 @@ def _is_here(release: Release, folder: str, progress: Progress) -> bool:
     if release.folder != folder or not release.proven:
         return False
     with working(progress, f"verifying {release.name}", 0):
-        first = next(altered(release.manifest, below(release.storage()), progress), None)
+        first = next(altered(release.manifest, release.storage(), progress), None)
     if first is not None:
         progress.note(f"`{folder}/{safe(first.path)}` {first.fault}: fetching all of it again")
     return first is None
@@ -327,7 +327,7 @@ def _copy_all(
         with suppress(MissingFileError), staged.create(path) as writer:
             digest = hash_file(LocalStorage(source.parent), source.name, copy=writer)[1]
         if path == MANIFEST_NAME:
-            sound = manifest_fault(manifest, below(staged)) is None
+            sound = manifest_fault(manifest, staged) is None
         else:
             sound = digest == expected[path].blake3
             progress.advance(0, expected[path].bytes)

@@ -24,7 +24,6 @@ from tfrecreg.core.registry.data import Resolved, resolve
 from tfrecreg.core.registry.find import target_of
 from tfrecreg.core.registry.history import (
     RANK,
-    below,
     expect_intact,
     link_of,
     links_of,
@@ -148,7 +147,7 @@ def _exists(
             )
         expect_intact(
             build,
-            below(resolve(registry, name).storage()),
+            resolve(registry, name).storage(),
             what=f"`{name}@{version}` exists, but the files in `{layout.build_folder(name)}`",
             hint=repair_hint(name),
             progress=progress,

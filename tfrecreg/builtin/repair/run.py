@@ -15,7 +15,7 @@ from tfrecreg.core.records.writer import hashed_write
 from tfrecreg.core.registry import layout
 from tfrecreg.core.registry.absence import absent_release, fetch_command
 from tfrecreg.core.registry.data import Release, Resolved, resolve
-from tfrecreg.core.registry.history import altered, below, copy_verified
+from tfrecreg.core.registry.history import altered, copy_verified
 from tfrecreg.core.registry.indexes import find_index, index_places
 from tfrecreg.core.registry.keeper import tracker
 from tfrecreg.core.registry.manifest import (
@@ -101,7 +101,7 @@ def repair(
         here = registry.storage.below(folder)
         total = sum(each.records for each in manifest.shards)
         with working(progress, f"hashing {manifest.dataset}", total):
-            wrong = {each.path for each in altered(manifest, below(here), progress)}
+            wrong = {each.path for each in altered(manifest, here, progress)}
         made: list[RemadeShard] = []
         copied: list[str] = []
         restored: list[str] = []

@@ -49,7 +49,7 @@ from tfrecreg.core.registry.find import (
     target_of,
 )
 from tfrecreg.core.registry.foreign.folders import expect_whole_sets
-from tfrecreg.core.registry.history import below, expect_intact
+from tfrecreg.core.registry.history import expect_intact
 from tfrecreg.core.registry.registry import RegistryLike
 from tfrecreg.core.registry.splits import (
     SplitTarget,
@@ -390,7 +390,7 @@ def _verify(group: SplitTarget) -> None:
         files = [each for each in group.manifest.files if each.path in indexes]
         expect_intact(
             replace(group.manifest, shards=entries, files=files),
-            below(group.storage),
+            group.storage,
             what=f"the bytes of `{group.name}`",
             hint=f"tfrecreg check {group.name}",
         )

@@ -27,13 +27,10 @@ from tfrecreg.core.records.hashing import hash_file
 from tfrecreg.core.registry.foreign.folders import (
     DESCRIBED,
     UNNAMED,
-    CountedShard,
     bare_measures,
-    check_counts,
-    check_described,
+    check_bare,
     check_empty,
     check_payloads,
-    check_sets,
     descriptions,
     shard_sets,
 )
@@ -160,31 +157,16 @@ class ManifestValidator(Validator):
     ) -> Iterator[Finding | Measure]:
         tally = Tally()
         seen = list(parts)
-        check_empty(
-            tally,
-            [(shard, part.end.records) for shard, part in seen if part.sound],
-            bare=target.manifest is None,
-        )
+        check_empty(tally, seen, bare=target.manifest is None)
         if target.manifest is None:
-            # A file that cannot be read still exists: sets include all files.
-            unnamed = check_sets(tally, target.shards)
-            check_counts(tally, [(shard, part.end.records) for shard, part in seen if part.sound])
+            infos, notes = descriptions(target.shards)
+            unnamed = check_bare(tally, target.shards, infos, seen)
             _check_marks(tally, seen)
-            beside = descriptions(target.shards)
-            check_described(
-                tally,
-                beside.infos,
-                (
-                    CountedShard(shard, part.sound, part.end.records, part.end.payload_bytes)
-                    for shard, part in seen
-                ),
-            )
-            if beside.notes:
-                yield Measure(DESCRIBED, len(beside.infos), "; ".join(beside.notes))
-            payloads = [(shard, part.payloads) for shard, part in seen]
-            yield from bare_measures(payloads, unnamed)
+            if notes:
+                yield Measure(DESCRIBED, len(infos), "; ".join(notes))
+            yield from bare_measures(seen, unnamed)
             if target.schema is None:
-                check_payloads(tally, payloads)
+                check_payloads(tally, seen)
         else:
             if target.manifest.salvaged is not None:
                 tally.add(SHD009, "it was adopted from salvaged files", None)

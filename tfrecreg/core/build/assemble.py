@@ -49,6 +49,7 @@ from tfrecreg.core.registry.manifest import (
 )
 from tfrecreg.core.schema.proto import parse_schema
 from tfrecreg.core.storage.interface import Entry, Storage
+from tfrecreg.core.storage.paths import is_url
 from tfrecreg.core.values.documents import canonical_json
 from tfrecreg.core.values.errors import FailureError
 from tfrecreg.core.values.progress import working
@@ -258,9 +259,10 @@ class _Tasks:
         """The task of a shard or a segment, with the raw objects that can be fetched ahead."""
         raw, source = self.prepared.raw, self.prepared.source
         objects: tuple[Entry, ...] = ()
-        if raw is not None and source.locates:
+        if raw is not None and source.locates and is_url(raw.root):
             paths = (source.raw_path(item.split, item.key) for item in shard.items)
-            objects = raw.objects(path for path in paths if path is not None)
+            entries = (raw.stat(path) for path in paths if path is not None)
+            objects = tuple(each for each in entries if each is not None and each.kind == "file")
         return BuildTask(self.maker, shard, objects, segment)
 
     def of_segments(self, shard: PlannedShard) -> Iterator[BuildTask]:

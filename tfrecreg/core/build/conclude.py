@@ -107,14 +107,7 @@ def _read_back(start: BuildStart, manifest: Manifest, folder: Storage, engine: E
     """The report of the check that a new build must pass before it replaces the old one."""
     prepared = start.prepared
     dataset = prepared.registry.dataset(prepared.name)
-    target = build_target(
-        manifest,
-        folder,
-        name=manifest.dataset,
-        kind="build",
-        schema=start.schema,
-        schema_path=dataset.schema_path,
-    )
+    target = build_target(manifest, folder, start.schema, dataset.schema_path)
     records = (each.record for each in plugins().every(ValidatorRecord))
     only = tuple(each.name for each in records if each.reads_back)
     options = CheckOptions(only=only, fail_on=FailOn.ERROR)

@@ -122,7 +122,6 @@ def audit(dataset: Dataset) -> Audit:
     name, versions = dataset.name, dataset.versions
     for version in versions:
         found.issues.extend(_alone(dataset, version, found.links))
-    found.issues.extend(_numbers(name, found.links))
     found.issues.extend(_parents(name, versions, found.links))
     found.issues.extend(fork_issue(name, *pair) for pair in forks(found.links))
     pointer = tracker().pointer_issue(dataset, found.links)
@@ -184,18 +183,12 @@ def _alone(dataset: Dataset, version: Version, links: dict[Version, Link]) -> It
     path = f"{folder}/{MANIFEST_NAME}"
     try:
         manifest = dataset.release_manifest(version)
-        data = dataset.registry.storage.read(path)
         link = link_of(manifest)
-        release = manifest.release
-        built = build_digest(data)
-        if release is not None and built != release.build:
-            yield _issue(
-                REG002,
-                path,
-                f"it differs from the build that it names: expected digest "
-                f"{safe(release.build[:16])}…, found {built[:16]}…",
-                version,
-            )
+        built = build_digest(dataset.registry.storage.read(path))
+        if built != link.build:
+            what = "it differs from the build that it names"
+            digests = f"expected digest {safe(link.build[:16])}…, found {built[:16]}…"
+            yield _issue(REG002, path, f"{what}: {digests}", version)
         links[version] = link
     except (UsageError, MissingFileError) as error:
         yield _issue(REG002, path, error.message, version)
@@ -239,44 +232,35 @@ def parent_issues(
                 yield _issue(SRC100, path, f"{shown} {what}", *versions)
 
 
-def _numbers(dataset: str, links: Mapping[Version, Link]) -> Iterator[Issue]:
-    for version, link in links.items():
-        if link.parent is None or link.parent >= version:
-            continue  # a parent above its child is reported elsewhere
-        said = step(link.parent, version)
-        if RANK[said] < RANK[link.level]:
-            yield _issue(
-                REG001,
-                _manifest_path(dataset, version),
-                f"the change since {link.parent} is {link.level}, but the version "
-                f"number says {said}",
-                version,
-            )
-
-
 def _parents(
     dataset: str, there: Sequence[Version], links: Mapping[Version, Link]
 ) -> Iterator[Issue]:
+    """Issues for version numbers that understate the change, and for parents that are missing,
+    changed, or not earlier.
+    """
     for version, link in links.items():
-        parent = link.parent
+        parent, path = link.parent, _manifest_path(dataset, version)
         if parent is None:
             continue
-        path = _manifest_path(dataset, version)
         if parent >= version:
             message = f"{version} says that its parent is {parent}, which does not come before it"
             yield _issue(REG003, path, message, version)
-        elif parent not in there:
+            continue
+        said = step(parent, version)
+        if RANK[said] < RANK[link.level]:
+            message = (
+                f"the change since {parent} is {link.level}, but the version number says {said}"
+            )
+            yield _issue(REG001, path, message, version)
+        if parent not in there:
             message = f"{version} was made after {parent}, which is not there"
             yield _issue(REG003, path, message, version, parent)
         elif parent in links and links[parent].digest != link.parent_digest:
-            yield _issue(
-                REG003,
-                _manifest_path(dataset, parent),
+            message = (
                 f"{version} was made after {parent} with digest {safe(link.parent_digest[:16])}…, "
-                f"but {parent} now has {links[parent].digest[:16]}…",
-                version,
-                parent,
+                f"but {parent} now has {links[parent].digest[:16]}…"
             )
+            yield _issue(REG003, _manifest_path(dataset, parent), message, version, parent)
 
 
 def fork_issue(dataset: str, link: Link, other: Link, where: str = "") -> Issue:

@@ -216,12 +216,8 @@ class FolderBuild(Built):
     def schema_path(self) -> str:
         return f"{self._storage.root}/{SCHEMA_NAME}"
 
-    @property
-    def schema(self) -> str | None:
-        return self._schema
-
     @cached_property
-    def _schema(self) -> str | None:
+    def schema(self) -> str | None:
         # Builds that were adopted in place and builds of earlier versions have no schema.
         try:
             data = self._storage.read(SCHEMA_NAME)
@@ -353,11 +349,8 @@ def _registry_at(root: Path, registry: Registry | None) -> Registry | None:
 
 
 def _release_in(dataset: Dataset, number: str, above: str) -> Release | None:
-    try:
-        version = parse_version(number)
-    except UsageError:
-        return None
-    if version not in dataset.versions:
+    version = next((each for each in dataset.versions if str(each) == number), None)
+    if version is None:
         return None
     if above == layout.RELEASES:
         return open_release(dataset, version)
@@ -375,14 +368,13 @@ def _resolve_build(dataset: Dataset) -> Build:
 
 
 def _resolve_release(dataset: Dataset, reference: Reference) -> Release:
-    releases = dataset.releases()
-    version = reference.version
+    versions, version = dataset.versions, reference.version
     yanks: Mapping[Version, tuple[Yank, ...]] = {}
     if version is None:
-        yanks = yanked(dataset, releases)
-        version = reference.pick(each for each in releases.versions if each not in yanks)
-    if version is None or version not in releases.versions:
-        raise absent_version(dataset, reference, releases.versions, yanks)
+        yanks = yanked(dataset)
+        version = reference.pick(each for each in versions if each not in yanks)
+    if version is None or version not in versions:
+        raise absent_version(dataset, reference, versions, yanks)
     return open_release(dataset, version)
 
 

@@ -12,11 +12,10 @@ from itertools import islice
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from tfrecreg.core.check.scan.interface import RawSize
 from tfrecreg.core.records.stream import SNIFF_BYTES, begins_with_record
 from tfrecreg.core.registry.manifest import RawTotals
 from tfrecreg.core.storage.interface import Entry, Readable
-from tfrecreg.core.storage.paths import list_through_links, looks_remembered, query_of
+from tfrecreg.core.storage.paths import is_url, list_through_links, looks_remembered, query_of
 from tfrecreg.core.storage.raw import RawStorage, raw_storage, storage_at
 from tfrecreg.core.storage.words import BareFile, look_at, named
 from tfrecreg.core.values.errors import (
@@ -187,12 +186,6 @@ _WHERE = (
 )
 
 
-def measure_raw(folder: str, progress: Progress = SILENT) -> RawSize:
-    """The total size of the raw data in `folder`, as :func:`raw_totals` finds it."""
-    totals = raw_totals(folder, progress)
-    return RawSize(totals.stored, totals.decoded)
-
-
 def raw_totals(folder: str, progress: Progress = SILENT) -> RawTotals:
     """The number and total size of all files below `folder`, for any source.
 
@@ -220,7 +213,8 @@ def _raw_files(storage: RawStorage, progress: Progress) -> Iterator[RawFile]:
                     f"`{storage.root}/{entry.path}` is a symbolic link that leads nowhere",
                 )
             if entry.kind == "file":
-                may_be = storage.may_be_gzip(entry.path)
+                # Opening a file behind a URL is a request, so there the name decides.
+                may_be = not is_url(storage.root) or entry.path.lower().endswith(".gz")
                 decoded = decoded_size(storage, entry.path) if may_be else None
                 yield RawFile(entry.path, entry.size, entry.size if decoded is None else decoded)
                 ticker.add(1, entry.size)

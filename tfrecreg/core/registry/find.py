@@ -12,9 +12,8 @@ from contextlib import closing, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Literal
 
-from tfrecreg.core.check.scan.interface import RawSize, Shard, Target
+from tfrecreg.core.check.scan.interface import Shard, Target
 from tfrecreg.core.registry.data import (
     Build,
     Built,
@@ -30,8 +29,8 @@ from tfrecreg.core.registry.data import (
 from tfrecreg.core.registry.files import (
     find_all,
     left_out_line,
-    measure_raw,
     names_folder,
+    raw_totals,
     splits_of_places,
 )
 from tfrecreg.core.registry.foreign.labels import LabelsBeside
@@ -45,7 +44,7 @@ from tfrecreg.core.registry.manifest import (
     parse_manifest,
 )
 from tfrecreg.core.registry.registry import Registry, RegistryLike, find_registry, open_registry
-from tfrecreg.core.storage.interface import Readable, Storage
+from tfrecreg.core.storage.interface import Readable
 from tfrecreg.core.storage.paths import looks_remembered, named_url, query_of
 from tfrecreg.core.storage.raw import absolute_place, storage_at
 from tfrecreg.core.storage.words import BareFile
@@ -238,43 +237,34 @@ def target_of(
         if schema is not None
         else (data.schema, data.schema_path)
     )
-    files = data if isinstance(data, Files) else None
-    build = files.build if files is not None else data
-    notes = files.notes if files is not None else ()
-    if isinstance(build, FolderBuild):
-        notes = (_basis(text, schema), *notes)
-    size = measure_raw(raw, progress) if raw is not None else None
+    build: Data | None = data
+    notes: tuple[str, ...] = ()
+    shards: tuple[Shard, ...] = ()
+    is_part = False
+    if isinstance(data, Files):
+        build, notes, shards, is_part = data.build, data.notes, data.shards, not data.whole
     if isinstance(build, Built):
-        named = None
-        if files is not None and not files.whole:
-            named = [each.path.rpartition("/")[2] for each in files.shards]
-        target = build_target(
-            build.manifest,
-            build.storage(to_check=True),
+        if isinstance(build, FolderBuild):
+            notes = (_basis(text, schema), *notes)
+        named = [each.path.rpartition("/")[2] for each in shards] if is_part else None
+        target = build_target(build.manifest, build.storage(to_check=True), text, path, named)
+        home = build.registry.storage if build.registry is not None else None
+        target = replace(target, name=data.name, kind=build.kind, home=home)
+    else:
+        target = Target(
             name=data.name,
-            kind=build.kind,
+            kind="files",
+            dataset="",
+            shards=shards,
+            storage=None,
+            manifest=None,
             schema=text,
             schema_path=path,
-            raw=size,
-            home=build.registry.storage if build.registry is not None else None,
-            named=named,
+            raw=None,
+            beside=labels_beside(shards),
         )
-        return replace(target, raw_folder=raw, notes=notes)
-    assert files is not None
-    return Target(
-        name=files.name,
-        kind="files",
-        dataset="",
-        shards=files.shards,
-        storage=None,
-        manifest=None,
-        schema=text,
-        schema_path=path,
-        raw=size,
-        raw_folder=raw,
-        notes=notes,
-        beside=labels_beside(files.shards),
-    )
+    size = raw_totals(raw, progress) if raw is not None else target.raw
+    return replace(target, raw=size, raw_folder=raw, notes=notes)
 
 
 def _basis(text: str | None, given: str | None) -> str:
@@ -315,13 +305,8 @@ def listed_shards(
 def build_target(
     manifest: Manifest,
     storage: Readable,
-    *,
-    name: str,
-    kind: Literal["build", "release", "files"],
     schema: str | None,
     schema_path: str | None,
-    raw: RawSize | None = None,
-    home: Storage | None = None,
     named: Collection[str] | None = None,
 ) -> Target:
     """The target for the folder `storage`, which a manifest describes.
@@ -341,19 +326,17 @@ def build_target(
     numbers = {split: count - 1 for split, count in counts.items()}
     listed = {entry.path for entry in manifest.shards}
     strange = [BareFile(storage, path, path) for path in set(named or ()) - listed]
-    if raw is None and manifest.raw.files and named is None:  # totals are for the whole build
-        raw = RawSize(manifest.raw.stored, manifest.raw.decoded)
     return Target(
-        name=name,
-        kind=kind,
+        name=manifest.dataset,
+        kind="build",
         dataset=manifest.dataset,
         shards=(*shards, *_numbered(strange, numbers)),
         storage=storage,
         manifest=manifest,
         schema=schema,
         schema_path=schema_path,
-        raw=raw,
-        home=home,
+        # The manifest's totals are for the whole build.
+        raw=manifest.raw if manifest.raw.files and named is None else None,
         partial=named is not None,
     )
 

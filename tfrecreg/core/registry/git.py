@@ -46,18 +46,12 @@ def find_commit(folder: str, revision: str) -> str:
     """The commit that a revision names, as hex."""
     # git would take a revision with a leading dash for an option.
     if revision and not revision.startswith("-"):
-        arguments = (
-            "rev-parse",
-            "--verify",
-            "--quiet",
-            "--end-of-options",
-            f"{revision}^{{commit}}",
-        )
-        done = _call(folder, *arguments)
+        options = ("--verify", "--quiet", "--end-of-options")
+        done = _call(folder, "rev-parse", *options, f"{revision}^{{commit}}")
         if done.returncode == 0:
             return done.stdout.decode("ascii", "replace").strip()
         if done.stderr:
-            raise _refused(arguments, done.stderr)
+            raise _refused(("rev-parse",), done.stderr)
     raise UsageError(
         f"`{revision}` does not name a commit here",
         hint="name a branch, a tag or a commit; `git fetch` fetches what others pushed",
@@ -211,11 +205,8 @@ def blobs_of_refs(folder: str, below: str, name: str) -> Iterator[bytes]:
     """
     seen: set[str] = set()
     for commit in commits_of_refs(folder):
-        listing = _run(folder, "ls-tree", "-r", "-z", commit, "--", below)
-        for line in listing.split(b"\0"):
-            head, _, path = line.partition(b"\t")
-            blob = head.split()[2].decode() if path else ""
-            if path.rpartition(b"/")[2] == name.encode() and blob not in seen:
+        for path, blob in list_blobs(folder, commit, below).items():
+            if path.rpartition("/")[2] == name and blob not in seen:
                 seen.add(blob)
                 yield _run(folder, "cat-file", "blob", blob)
 
@@ -299,24 +290,15 @@ def withdrawal_tag(name: str, version: str) -> str:
 
 def stage_tag(name: str, stage: str, tags: Iterable[GitTag]) -> str:
     """The name for a new tag that assigns a version to a stage."""
-    counters = [0, *(each.counter for each in _events(name, tags))]
+    counters = [0, *(counter for _, _, counter in _events(name, tags))]
     return f"{name}#{stage}#{max(counters) + 1}"
 
 
 def in_stage(name: str, stage: str, tags: Iterable[GitTag]) -> str | None:
     """The commit that the latest tag of a stage assigns to it; None if the stage is empty."""
-    events = [each for each in _events(name, tags) if each.stage == stage]
-    last = max(events, key=lambda each: (each.tag.time, each.counter), default=None)
-    return None if last is None or last.cancelled else last.tag.commit
-
-
-@dataclass(frozen=True, slots=True)
-class _Event:
-    tag: GitTag
-    stage: str
-    """Name of the stage; empty if the tag does not concern a stage."""
-    counter: int
-    cancelled: bool
+    events = [each for each in _events(name, tags) if each[1]["stage"] == stage]
+    last = max(events, key=lambda each: (each[0].time, each[2]), default=None)
+    return None if last is None or last[1]["cancel"] else last[0].commit
 
 
 _EVENT = re.compile(
@@ -324,10 +306,11 @@ _EVENT = re.compile(
 )
 
 
-def _events(name: str, tags: Iterable[GitTag]) -> Iterable[_Event]:
-    """The events in the annotated tags of an artifact; GTO ignores all other tags."""
+def _events(name: str, tags: Iterable[GitTag]) -> Iterator[tuple[GitTag, re.Match[str], int]]:
+    """The annotated tags of an artifact, each with the match of its name and its number. GTO
+    ignores all other tags.
+    """
     for tag in tags:
         match = _EVENT.fullmatch(tag.name.removeprefix(name))
         if tag.annotated and tag.name.startswith(name) and match is not None:
-            counter = int(match["counter"] or 0)
-            yield _Event(tag, match["stage"] or "", counter, bool(match["cancel"]))
+            yield tag, match, int(match["counter"] or 0)

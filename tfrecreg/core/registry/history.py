@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from contextlib import closing, suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from tfrecreg.core.records.hashing import hash_file
 from tfrecreg.core.registry.manifest import (
@@ -31,9 +31,6 @@ from tfrecreg.core.values.findings import Code, Location
 from tfrecreg.core.values.progress import SILENT, Progress, working
 from tfrecreg.core.values.reference import Version, parse_version
 from tfrecreg.core.values.text import safe
-
-if TYPE_CHECKING:
-    from concurrent.futures import ThreadPoolExecutor
 
 RANK: Mapping[str, int] = {"initial": 0, "patch": 1, "minor": 2, "major": 3}
 
@@ -101,12 +98,6 @@ class Issue:
     """All files whose faults have the same cause; empty if `path` is the only one."""
 
 
-Place = Callable[[str], tuple[Readable, str] | None]
-"""Returns where a file of the build is stored: the storage, and the path in it. None if the file is
-not stored.
-"""
-
-_MISSING = "is missing"
 _THREADS = min(4, os.cpu_count() or 1)
 """Number of threads: blake3 releases the GIL, and a disk reads faster than one core hashes."""
 
@@ -121,34 +112,39 @@ class Altered:
     refusal: StorageError | None = None
 
 
-def below(storage: Readable) -> Place:
-    """The :data:`Place` of a build whose files are all in one folder."""
-    return lambda path: (storage, path)
+def altered(
+    manifest: Manifest,
+    storage: Readable,
+    progress: Progress = SILENT,
+    places: Mapping[str, str] | None = None,
+) -> Iterator[Altered]:
+    """The files in `storage` that differ from a manifest. Every byte is hashed.
 
-
-def altered(manifest: Manifest, place: Place, progress: Progress = SILENT) -> Iterator[Altered]:
-    """The files that differ from a manifest. Every byte is hashed."""
+    `places` maps each file that is stored to its path in `storage`. Without it, the paths are those
+    in the manifest.
+    """
     from concurrent.futures import ThreadPoolExecutor
 
     entries = manifest.entries.values()
-    with (
-        ThreadPoolExecutor(_THREADS) as pool,
-        # If a caller needs only the first fault, closing the generator cancels the pending work.
-        closing(_faults(pool, entries, place)) as faults,
-    ):
+    found = (each.path if places is None else places.get(each.path) for each in entries)
+    pool = ThreadPoolExecutor(_THREADS)
+    try:
+        faults = pool.map(lambda *each: _fault(storage, *each), entries, found)
         for entry, fault in zip(entries, faults, strict=True):
             if isinstance(entry, ShardEntry):
                 progress.advance(entry.records, entry.bytes)
             if fault is not None:
                 yield fault
-    fault = manifest_fault(manifest, place)
+    finally:
+        # If a caller needs only the first fault, the pending work is cancelled.
+        pool.shutdown(cancel_futures=True)
+    path = MANIFEST_NAME if places is None else places.get(MANIFEST_NAME)
+    fault = manifest_fault(manifest, storage, path)
     if fault is not None:
         yield fault
 
 
-def copy_verified(
-    source: Readable, target: Storage, entry: ShardEntry | FileEntry, *, hint: str = ""
-) -> None:
+def copy_verified(source: Readable, target: Storage, entry: FileEntry, *, hint: str = "") -> None:
     """Copy a file of a build and verify it. If `target` has a file of this path and size, do
     nothing."""
     path = entry.path
@@ -167,17 +163,18 @@ def copy_verified(
 
 def expect_intact(
     manifest: Manifest,
-    place: Place,
+    storage: Readable,
     *,
     what: str,
     hint: str = "",
     error: type[TfrecregError] = RefusedError,
     progress: Progress = SILENT,
+    places: Mapping[str, str] | None = None,
 ) -> None:
-    """Refuse files that differ from a manifest."""
+    """Refuse files in `storage` that differ from a manifest; `places` as in :func:`altered`."""
     records = sum(entry.records for entry in manifest.shards)
     with working(progress, f"verifying {manifest.dataset}", records):
-        first = next(altered(manifest, place, progress), None)
+        first = next(altered(manifest, storage, progress, places), None)
     if first is None:
         return
     if first.refusal is not None:
@@ -191,47 +188,47 @@ def repair_hint(reference: str) -> str:
     return f"tfrecreg repair {reference}"
 
 
-def _faults(
-    pool: ThreadPoolExecutor, entries: Iterable[ShardEntry | FileEntry], place: Place
-) -> Generator[Altered | None, None, None]:
-    yield from pool.map(lambda entry: _fault(entry, place), entries)
+def _fault(storage: Readable, entry: FileEntry, path: str | None) -> Altered | None:
+    with _reported(entry.path) as faults:
+        size, digest = hash_file(storage, _stored(path), expected=entry.blake3)
+        if size != entry.bytes:
+            fault = f"should have {entry.bytes} bytes, but it has {size}"
+            faults.append(Altered(entry.path, fault))
+        faults += _unequal(entry.path, "blake3", entry.blake3, digest)
+    return faults[0] if faults else None
 
 
-def _fault(entry: ShardEntry | FileEntry, place: Place) -> Altered | None:
-    found = place(entry.path)
-    if found is None:
-        return Altered(entry.path, _MISSING)
-    storage, path = found
-    try:
-        size, digest = hash_file(storage, path, expected=entry.blake3)
-    except MissingFileError:
-        return Altered(entry.path, _MISSING)
-    except StorageError as error:
-        return Altered(entry.path, f"cannot be read: {error.message}", error)
-    if size != entry.bytes:
-        return Altered(entry.path, f"should have {entry.bytes} bytes, but it has {size}")
-    return _unequal(entry.path, "blake3", entry.blake3, digest)
-
-
-def manifest_fault(manifest: Manifest, place: Place) -> Altered | None:
+def manifest_fault(
+    manifest: Manifest, storage: Readable, path: str | None = MANIFEST_NAME
+) -> Altered | None:
     """The fault of the manifest beside the files of a build or release; None if it has no fault."""
     expected = manifest.digest if manifest.release is None else manifest.release.build
-    found = place(MANIFEST_NAME)
-    if found is None:
-        return Altered(MANIFEST_NAME, _MISSING)
-    storage, path = found
+    with _reported(MANIFEST_NAME) as faults:
+        digest = parse_manifest(storage.read(_stored(path)), MANIFEST_NAME).digest
+        faults += _unequal(MANIFEST_NAME, "digest", expected, digest)
+    return faults[0] if faults else None
+
+
+@contextmanager
+def _reported(path: str) -> Iterator[list[Altered]]:
+    """A list of faults, to which errors in the ``with`` block are added."""
+    faults: list[Altered] = []
     try:
-        digest = parse_manifest(storage.read(path), MANIFEST_NAME).digest
+        yield faults
     except MissingFileError:
-        return Altered(MANIFEST_NAME, _MISSING)
-    except StorageError as error:
-        return Altered(MANIFEST_NAME, f"cannot be read: {error.message}", error)
-    except (ManifestError, NewerFormatError) as error:
-        return Altered(MANIFEST_NAME, f"cannot be read: {error.message}")
-    return _unequal(MANIFEST_NAME, "digest", expected, digest)
+        faults.append(Altered(path, "is missing"))
+    except (StorageError, ManifestError, NewerFormatError) as error:
+        refusal = error if isinstance(error, StorageError) else None
+        faults.append(Altered(path, f"cannot be read: {error.message}", refusal))
 
 
-def _unequal(path: str, what: str, expected: str, found: str) -> Altered | None:
-    if found == expected:
-        return None
-    return Altered(path, f"should have the {what} {expected[:16]}…, but it has {found[:16]}…")
+def _stored(path: str | None) -> str:
+    if path is None:
+        raise MissingFileError("the file is not stored")
+    return path
+
+
+def _unequal(path: str, what: str, expected: str, found: str) -> Iterator[Altered]:
+    if found != expected:
+        fault = f"should have the {what} {expected[:16]}…, but it has {found[:16]}…"
+        yield Altered(path, fault)

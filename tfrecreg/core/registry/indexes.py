@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Iterator
+from contextlib import suppress
 from typing import TypeAlias
 
 import msgspec
@@ -21,7 +22,7 @@ from blake3 import blake3
 
 from tfrecreg.core.records.index import INDEX_LIMIT
 from tfrecreg.core.registry import layout
-from tfrecreg.core.registry.manifest import FileEntry
+from tfrecreg.core.registry.manifest import FileEntry, Manifest
 from tfrecreg.core.registry.registry import Dataset, Registry
 from tfrecreg.core.storage.interface import Entry, Readable
 from tfrecreg.core.storage.writer import is_temporary
@@ -68,29 +69,28 @@ def keep_indexes_of_release(dataset: Dataset) -> None:
     machine, the build may have the only copy of these indexes.
     """
     registry = dataset.registry
-    try:
+    lost: list[FileEntry] = []
+    with suppress(ManifestError, NewerFormatError):  # a damaged index is not used for comparisons
         build = dataset.build_manifest()
-        if build is None:
-            return
-        wanted = {shard.index for shard in build.shards}
-        lost = [
-            entry
-            for entry in build.files
-            if entry.path in wanted
-            and registry.storage.stat(layout.cached_index(entry.blake3)) is None
-        ]
-        if not lost:
-            return
+        missing = [] if build is None else list(indexes_not_kept(registry, build))
         releases = (dataset.release_manifest(each).release for each in reversed(dataset.versions))
-        if not any(each is not None and each.build == build.digest for each in releases):
-            return
-    except (ManifestError, NewerFormatError):
-        return  # a damaged index is not used for comparisons
+        if build is not None and missing:
+            is_released = any(each is not None and each.build == build.digest for each in releases)
+            lost = missing if is_released else []
     for entry in lost:
         places = index_places(registry, layout.build_folder(dataset.name), entry)
         found = find_index(places, entry)
         if found is not None:
             registry.storage.put_if_absent(layout.cached_index(entry.blake3), found[1])
+
+
+def indexes_not_kept(registry: Registry, build: Manifest) -> Iterator[FileEntry]:
+    """The indexes of a build's shards of which the registry has no copy yet."""
+    wanted = {shard.index for shard in build.shards}
+    for entry in build.files:
+        kept = layout.cached_index(entry.blake3)
+        if entry.path in wanted and registry.storage.stat(kept) is None:
+            yield entry
 
 
 CATALOG_FORMAT = 4

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from tfrecreg.core.registry.absence import expect_dataset
 from tfrecreg.core.registry.data import Resolved
 from tfrecreg.core.registry.manifest import ChangeCounts, Totals, totals_of
-from tfrecreg.core.registry.registry import Dataset, Registry, Yank, read_yanks, yanked
+from tfrecreg.core.registry.registry import Dataset, Registry, Yank, not_yanked, read_yanks
 from tfrecreg.core.values.errors import TfrecregError
 from tfrecreg.core.values.reference import Version
 from tfrecreg.core.values.text import json_data
@@ -34,44 +34,31 @@ def list_datasets(registry: Registry) -> list[Listed]:
 
 
 def _listed(dataset: Dataset) -> Listed:
-    name = dataset.name
     versions: list[Version] = []
-    latest = ""
+    latest = problem = ""
+    totals: Totals | None = None
+    state: Literal["configured", "built", "released", "broken"] = "configured"
     try:
-        releases = dataset.releases()
-        versions = releases.versions
+        versions = dataset.versions
         latest = str(versions[-1]) if versions else ""
-        totals: Totals | None = None
         if versions:
-            gone = yanked(dataset, releases)
-            kept = [version for version in versions if version not in gone]
+            kept = not_yanked(dataset)
             latest = str(kept[-1]) if kept else ""
-            totals = dataset.release_totals((kept or versions)[-1])
-        else:
-            manifest = dataset.build_manifest()
-            totals = totals_of(manifest) if manifest is not None else None
+            state, manifest = "released", dataset.release_manifest((kept or versions)[-1])
+            totals = totals_of(manifest)
+        elif (build := dataset.build_manifest()) is not None:
+            state, totals = "built", totals_of(build)
         _ = dataset.config  # raises an error if it cannot be read
     except TfrecregError as error:
-        return Listed(
-            name=name,
-            state="broken",
-            latest=latest,
-            releases=len(versions),
-            records=None,
-            bytes=None,
-            problem=error.message,
-        )
-    if totals is None:
-        state: Literal["configured", "built", "released"] = "configured"
-    else:
-        state = "released" if versions else "built"
+        state, totals, problem = "broken", None, error.message
     return Listed(
-        name=name,
+        name=dataset.name,
         state=state,
         latest=latest,
         releases=len(versions),
         records=totals.records if totals else None,
         bytes=totals.bytes if totals else None,
+        problem=problem,
     )
 
 

@@ -117,11 +117,8 @@ def hold_copy(registry: Registry, folder: str) -> None:
     if path in _copies:
         _copies[path] = _copies.pop(path)
         return
-    if not path.parent.is_dir():
-        return
-    handle = held_shared(str(path))
-    if handle is not None:
-        _copies[path] = handle
+    with suppress(OSError):  # a registry that cannot be written, or that has no locks yet
+        _copies[path] = held_shared(str(path))
     while len(_copies) > _MOST_COPIES:
         os.close(_copies.pop(next(iter(_copies))))
 
@@ -201,9 +198,12 @@ def new_folder(path: Path, what: str = "export") -> Iterator[LocalStorage]:
     beside = LocalStorage(path.parent)
     _remove_abandoned(beside)
     try:
-        with _locked_folder(path.parent / name):
+        handle = _make_locked(str(path.parent / name))
+        try:
             yield LocalStorage(path.parent / name)
             _put_in_place(beside, name, path)
+        finally:
+            os.close(handle)
     except BaseException:
         # Report the original failure, not a failure of the cleanup.
         with suppress(StorageError):
@@ -214,22 +214,13 @@ def new_folder(path: Path, what: str = "export") -> Iterator[LocalStorage]:
         raise
 
 
-@contextmanager
-def _locked_folder(path: Path) -> Iterator[None]:
-    try:
-        handle = _make_locked(str(path))
-    except OSError as error:
-        raise StorageError(f"`{path}` cannot be made: {error.strerror}") from error
-    try:
-        yield
-    finally:
-        os.close(handle)
-
-
 def _make_locked(path: str) -> int:
     while True:
-        make_folders(path)
-        handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            make_folders(path)
+            handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except OSError as error:
+            raise StorageError(f"`{path}` cannot be made: {error.strerror}") from error
         with suppress(OSError):  # a file system without locks: abandoned folders stay
             fcntl.flock(handle, fcntl.LOCK_EX)
         # Between the two calls the folder was not locked, so another process may have removed it.
@@ -240,19 +231,9 @@ def _make_locked(path: str) -> int:
 
 def _remove_abandoned(beside: LocalStorage) -> None:
     for entry in list(beside.list(recursive=False)):
-        if entry.kind != "dir" or not _HIDDEN.fullmatch(entry.path):
-            continue
-        try:
-            handle = os.open(Path(beside.root, entry.path), os.O_RDONLY | os.O_CLOEXEC)
-        except OSError:
-            continue  # the folder was removed, or belongs to another user
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            beside.remove(entry.path)
-        except (OSError, StorageError):
-            continue  # a process fills the folder, or this user may not remove it
-        finally:
-            os.close(handle)
+        if entry.kind == "dir" and _HIDDEN.fullmatch(entry.path):
+            with suppress(StorageError):  # this user may not remove it
+                beside.remove_abandoned(entry.path)
 
 
 def _require_free(path: Path, shown: str) -> None:

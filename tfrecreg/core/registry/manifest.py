@@ -51,7 +51,7 @@ a release has the manifest and the schema under the same names.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileEntry:
-    """One file of the build that is not a shard: an index, the labels, the ledger, the schema."""
+    """One file of the build: an index, the labels, the ledger, the schema, or a shard."""
 
     path: str
     """Relative to the build's folder, POSIX."""
@@ -67,14 +67,9 @@ class FileEntry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ShardEntry:
+class ShardEntry(FileEntry):
     """One shard file."""
 
-    path: str
-    """Relative to the build's folder, POSIX."""
-    bytes: int
-    blake3: str
-    sha256: str
     split: str
     records: int
     payload_bytes: int
@@ -86,7 +81,9 @@ class ShardEntry:
     """
 
     @classmethod
-    def of(cls, path: str, shard: WrittenShard, *, split: str, index: str) -> ShardEntry:
+    def of(  # type: ignore[override]
+        cls, path: str, shard: WrittenShard, *, split: str, index: str
+    ) -> ShardEntry:
         return cls(
             path=path,
             bytes=shard.file.bytes,
@@ -298,10 +295,9 @@ class Manifest:
     """blake3 of the canonical JSON of everything except `digest` and `provenance`."""
 
     @property
-    def entries(self) -> dict[str, ShardEntry | FileEntry]:
+    def entries(self) -> dict[str, FileEntry]:
         """Every file of the build except the manifest itself, by path."""
-        entries: list[ShardEntry | FileEntry] = [*self.shards, *self.files]
-        return {each.path: each for each in entries}
+        return {each.path: each for each in (*self.shards, *self.files)}
 
 
 PYTHON = "python"
@@ -420,13 +416,8 @@ _HINT = "restore the file from git or DVC, or make the build again"
 
 def seal(manifest: Manifest) -> Manifest:
     """The same manifest with its digest."""
-    return replace(manifest, digest=manifest_digest(manifest))
-
-
-def manifest_digest(manifest: Manifest) -> str:
-    """blake3, as hex, of the manifest's canonical JSON without `digest` and `provenance`."""
     with _writing(manifest):
-        return _digest(_plain(manifest))
+        return replace(manifest, digest=_digest(_plain(manifest)))
 
 
 def render_manifest(manifest: Manifest) -> bytes:
@@ -440,6 +431,9 @@ def parse_manifest(data: bytes, where: str) -> Manifest:
 
     The digest covers the file's content, including fields that this package does not know.
     """
+    unchanged = _parse_sealed(data)
+    if unchanged is not None:
+        return unchanged
     shown = safe(where)
     with refusing(ManifestError, f"`{shown}` is not a manifest", hint=_HINT):
         found = known_format(strict_json(data), FORMAT_VERSION, f"`{shown}` has manifest format")
@@ -452,6 +446,33 @@ def parse_manifest(data: bytes, where: str) -> Manifest:
             hint=_HINT,
         )
     return manifest
+
+
+_MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_MANIFEST = msgspec.json.Decoder(Manifest)
+_APART = ("digest", "provenance")
+"""Fields that the digest does not cover."""
+
+
+def _parse_sealed(data: bytes) -> Manifest | None:
+    """Parse a manifest that equals the sealed manifest in every byte; None for any other file.
+
+    The members that the digest covers are joined and hashed. If the JSON is canonical, the digest
+    was made from exactly these bytes. This is much faster than making canonical JSON again.
+    """
+    try:
+        members = _MEMBERS.decode(data)
+        manifest = _MANIFEST.decode(data)
+    except (ValueError, RecursionError):
+        return None
+    texts = {name: b'"%b":%b' % (name.encode(), bytes(raw)) for name, raw in members.items()}
+    covered = b",".join(text for name, text in texts.items() if name not in _APART)
+    is_sealed = (
+        b"{%b}\n" % b",".join(texts.values()) == data  # no white space, no member twice
+        and blake3(b"{%b}" % covered).hexdigest() == manifest.digest
+        and manifest.format_version == FORMAT_VERSION
+    )
+    return manifest if is_sealed else None
 
 
 _OWN_FIELDS = ("compression", "content", "dataset", "digest", "format_version", "stream_blake3")
@@ -481,7 +502,7 @@ def build_digest(data: bytes) -> str:
 
 
 def _digest(plain: dict[str, Any]) -> str:
-    return digest_apart(plain, "digest", "provenance")
+    return digest_apart(plain, *_APART)
 
 
 def _plain(manifest: Manifest) -> dict[str, Any]:
@@ -522,68 +543,11 @@ class Totals(NamedTuple):
     bytes: int
 
 
-class _Split(msgspec.Struct):
-    records: int
-
-
-class _Shard(msgspec.Struct):
-    bytes: int
-
-
-class _Release(msgspec.Struct):
-    version: str
-
-
-class _Part(msgspec.Struct):
-    """The part of a manifest that :func:`quick_totals` reads."""
-
-    format_version: int
-    dataset: str
-    digest: str
-    splits: list[_Split]
-    shards: list[_Shard]
-    release: _Release
-
-
-_MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
-_PART = msgspec.json.Decoder(_Part)
-
-
 def totals_of(manifest: Manifest) -> Totals:
     """The totals of a parsed manifest."""
     return Totals(
         records=sum(split.records for split in manifest.splits),
         bytes=sum(shard.bytes for shard in manifest.shards),
-    )
-
-
-def quick_totals(data: bytes, dataset: str, version: str) -> Totals | None:
-    """The totals of a release; None if `data` differs from the sealed manifest in any byte.
-
-    The members that the digest covers are joined and hashed, and the result is compared with the
-    digest. If the JSON is canonical, the digest was made from exactly these bytes.
-    """
-    try:
-        members = _MEMBERS.decode(data)
-        part = _PART.decode(data)
-    except (ValueError, RecursionError):
-        return None
-    whole = [b'"%b":%b' % (name.encode(), bytes(raw)) for name, raw in members.items()]
-    covered = [
-        text
-        for name, text in zip(members, whole, strict=True)
-        if name not in ("digest", "provenance")
-    ]
-    if (
-        b"{%b}\n" % b",".join(whole) != data  # white space or a duplicate member
-        or blake3(b"{%b}" % b",".join(covered)).hexdigest() != part.digest
-        or part.format_version != FORMAT_VERSION
-        or (part.dataset, part.release.version) != (dataset, version)
-    ):
-        return None
-    return Totals(
-        records=sum(split.records for split in part.splits),
-        bytes=sum(shard.bytes for shard in part.shards),
     )
 
 

@@ -8,23 +8,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from blake3 import blake3
 
 from tfrecreg.core.registry import layout
-from tfrecreg.core.registry.manifest import (
-    MANIFEST_NAME,
-    SCHEMA_NAME,
-    Manifest,
-    Totals,
-    parse_manifest,
-    quick_totals,
-    totals_of,
-)
+from tfrecreg.core.registry.manifest import MANIFEST_NAME, SCHEMA_NAME, Manifest, parse_manifest
 from tfrecreg.core.storage.interface import Storage
 from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.storage.paths import path_text
@@ -90,14 +83,6 @@ def _resolved(start: str | os.PathLike[str]) -> Path:
     return Path(os.path.realpath(LocalStorage(os.path.expanduser(start)).root))  # noqa: PTH111
 
 
-class Releases(NamedTuple):
-    """The versions in the folder of a dataset's releases."""
-
-    versions: list[Version]
-    noted: frozenset[Version]
-    """Versions that have a file with yanks. The release itself may be missing."""
-
-
 @dataclass(frozen=True)
 class Registry:
     """A registry, which is read through a storage. Only the configuration is cached."""
@@ -115,25 +100,21 @@ class Registry:
         config = Config() if data is None else parse_config(data)
         found: dict[str, DatasetConfig] = {}
         broken: dict[str, DatasetConfigError] = {}
-        for name, path, text in self._dataset_files():
-            try:
-                found[name] = parse_dataset(text, path)
-            except ConfigError as error:
-                broken[name] = DatasetConfigError(error.message, hint=error.hint)
-        return replace(config, datasets=found, broken=broken, home=self.storage.root)
-
-    def _dataset_files(self) -> Iterator[tuple[str, str, bytes]]:
         for entry in self.storage.list(layout.DATASETS, recursive=False):
-            name, dot, suffix = entry.path.removeprefix(f"{layout.DATASETS}/").rpartition(".")
-            if suffix != "toml" or not dot or not name or entry.kind in ("dir", "other"):
+            name, _, suffix = entry.path.removeprefix(f"{layout.DATASETS}/").rpartition(".")
+            if suffix != "toml" or not name or entry.kind in ("dir", "other"):
                 continue
             if not is_dataset_name(name):
                 raise ConfigError(
                     f"`{entry.path}`: `{name}` is not a dataset name: expected `[a-z][a-z0-9_]*`",
                 )
-            data = self._read(entry.path)
-            if data is not None:
-                yield name, entry.path, data
+            text = self._read(entry.path)
+            try:
+                if text is not None:
+                    found[name] = parse_dataset(text, entry.path)
+            except ConfigError as error:
+                broken[name] = DatasetConfigError(error.message, hint=error.hint)
+        return replace(config, datasets=found, broken=broken, home=self.storage.root)
 
     def dataset(self, name: str) -> Dataset:
         return Dataset(self, name)
@@ -205,17 +186,14 @@ class Dataset:
         A folder is a release if its name is a version and it has at least one file of a release.
         So a release that lost its manifest counts as damaged, not as removed.
         """
-        return self.releases().versions
-
-    def releases(self) -> Releases:
-        versions, noted = [], []
+        found = []
         folder = self.registry.storage.below(f"{layout.RELEASES}/{self.name}")
-        for name, version in _beside(folder):
-            if name.endswith(layout.YANKS_SUFFIX):
-                noted.append(version)
-            elif any(folder.stat(f"{name}/{each}") for each in (MANIFEST_NAME, SCHEMA_NAME)):
-                versions.append(version)
-        return Releases(sorted(versions), frozenset(noted))
+        for name in (each.path for each in folder.list(recursive=False) if each.kind == "dir"):
+            with suppress(UsageError):  # other folders are not releases
+                version = parse_version(name)
+                if any(folder.stat(f"{name}/{each}") for each in (MANIFEST_NAME, SCHEMA_NAME)):
+                    found.append(version)
+        return sorted(found)
 
     def release_manifest(self, version: Version) -> Manifest:
         path = f"{layout.release_folder(self.name, version)}/{MANIFEST_NAME}"
@@ -224,12 +202,6 @@ class Dataset:
         if (manifest.dataset, found) != (self.name, str(version)):
             raise _misplaced(path, manifest, f"{self.name}@{version}")
         return manifest
-
-    def release_totals(self, version: Version) -> Totals:
-        """The totals of one release, for lists. Much faster than reading its manifest."""
-        path = f"{layout.release_folder(self.name, version)}/{MANIFEST_NAME}"
-        totals = quick_totals(self.registry.storage.read(path), self.name, str(version))
-        return totals or totals_of(self.release_manifest(version))
 
     def build_manifest(self) -> Manifest | None:
         path = f"{layout.build_folder(self.name)}/{MANIFEST_NAME}"
@@ -267,17 +239,6 @@ class Dataset:
 
 
 RegistryLike: TypeAlias = Registry | str | os.PathLike[str]
-
-
-def _beside(folder: Storage) -> Iterator[tuple[str, Version]]:
-    for entry in folder.list(recursive=False):
-        name = entry.path
-        if entry.kind != "dir" and not name.endswith(layout.YANKS_SUFFIX):
-            continue
-        try:
-            yield name, parse_version(name.removesuffix(layout.YANKS_SUFFIX))
-        except UsageError:
-            continue  # other files are not releases
 
 
 def _misplaced(path: str, manifest: Manifest, expected: str) -> ManifestError:
@@ -331,24 +292,15 @@ def parse_yanks(data: bytes, where: str) -> tuple[Yank, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def yanked(dataset: Dataset, releases: Releases | None = None) -> dict[Version, tuple[Yank, ...]]:
+def yanked(dataset: Dataset) -> dict[Version, tuple[Yank, ...]]:
     """The yanked releases of a dataset, each with its yanks."""
-    found = {}
-    versions, noted = releases or dataset.releases()
-    for version in versions:
-        if version not in noted:
-            continue
-        yanks = read_yanks(dataset, version)
-        if yanks:
-            found[version] = yanks
-    return found
+    found = {version: read_yanks(dataset, version) for version in dataset.versions}
+    return {version: yanks for version, yanks in found.items() if yanks}
 
 
 def not_yanked(dataset: Dataset) -> list[Version]:
     """The releases of a dataset that are not yanked, oldest first."""
-    releases = dataset.releases()
-    gone = yanked(dataset, releases)
-    return [version for version in releases.versions if version not in gone]
+    return [version for version in dataset.versions if not read_yanks(dataset, version)]
 
 
 def append_yank(dataset: Dataset, version: Version, yank: Yank) -> bytes:

@@ -4,36 +4,23 @@ A manifest names a schema by the digest of its text. The working schema may be e
 build. The build stays valid as long as the schema's meaning is the same, and a release freezes the
 text that its manifest names. A build has that text in its folder, unless it was adopted in place.
 The text may come from any place, because its digest is verified.
-
-A first build also publishes its schema. The schema is written before the build's folder appears, so
-that no build is visible without it. A note in the stage lists the files that were written in
-advance. If the folder does not appear, the next holder of the lock removes these files.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
-import msgspec
 from blake3 import blake3
 
 from tfrecreg.core.registry import layout
 from tfrecreg.core.registry.absence import absent_schema, expect_dataset
 from tfrecreg.core.registry.data import Resolved, expect_schema, resolve
 from tfrecreg.core.registry.find import read_schema_file
-from tfrecreg.core.registry.manifest import SCHEMA_NAME, Manifest, remake_command
+from tfrecreg.core.registry.manifest import SCHEMA_NAME, remake_command
 from tfrecreg.core.registry.registry import Dataset, Registry, RegistryLike, open_registry
 from tfrecreg.core.schema.proto import parse_schema, render_schema
-from tfrecreg.core.values.documents import read_note, render_note
-from tfrecreg.core.values.errors import (
-    ManifestError,
-    NewerFormatError,
-    SchemaError,
-    TfrecregError,
-    UsageError,
-)
+from tfrecreg.core.values.errors import SchemaError, TfrecregError, UsageError
 from tfrecreg.core.values.reference import looks_like_reference, parse_reference
 
 
@@ -91,61 +78,6 @@ def _candidates(dataset: Dataset, digest: str) -> Iterator[bytes]:
         # If a place has no such file, the next place may have it.
         with contextlib.suppress(TfrecregError):
             yield dataset.registry.storage.read(place)
-
-
-_NOTE = "beside.json"
-
-
-class _Note(msgspec.Struct, frozen=True):
-    manifest: str
-    files: dict[str, str]
-    """The blake3 of each file that was missing and was written, by path."""
-
-
-@contextlib.contextmanager
-def published_with(
-    dataset: Dataset,
-    stage: str,
-    manifest: Manifest,
-    files: Mapping[str, bytes],
-    tried: Callable[..., Any],
-) -> Iterator[None]:
-    """Write those `files` that are missing. If the ``with`` block does not publish the build,
-    remove the written files.
-    """
-    storage = dataset.registry.storage
-    missing = {path: data for path, data in files.items() if storage.stat(path) is None}
-    if not missing:
-        yield
-        return
-    try:
-        digests = {path: blake3(data).hexdigest() for path, data in missing.items()}
-        with storage.create(f"{stage}/{_NOTE}") as writer:
-            writer.write(render_note(_Note(manifest.digest, digests)))
-        for path, data in missing.items():
-            storage.put_if_absent(path, data)
-        yield
-    finally:
-        tried(settle_beside, dataset, stage)
-
-
-def settle_beside(dataset: Dataset, stage: str) -> None:
-    """Remove files that were written for a build that was not published."""
-    storage, place = dataset.registry.storage, f"{stage}/{_NOTE}"
-    if storage.stat(place) is None:
-        return
-    try:
-        note = read_note(storage.read(place), _Note)
-    except ValueError:
-        note = _Note("", {})  # another program wrote the note: it lists no file
-    found: Manifest | None = None
-    with contextlib.suppress(ManifestError, NewerFormatError):
-        found = dataset.build_manifest()
-    if found is None or found.digest != note.manifest:
-        for path, digest in note.files.items():
-            if storage.stat(path) is not None and blake3(storage.read(path)).hexdigest() == digest:
-                storage.remove(path)
-    storage.remove(place)
 
 
 def find_schema(name: str, *, registry: RegistryLike | None = None) -> tuple[str, str]:

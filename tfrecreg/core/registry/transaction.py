@@ -8,6 +8,10 @@ staged files stay invisible, and the next transaction on the dataset removes the
 Locks are taken in this order: the registry's lock (shared), the dataset's lock, the lock of the
 settings, and DVC's own lock. :func:`removal` takes the registry's lock exclusively, so no other
 command can be in the middle of a change.
+
+A first build also publishes its schema. The schema is written before the build's folder appears, so
+that no build is visible without it. A note in the stage lists the files that were written in
+advance. If the folder does not appear, the next holder of the lock removes these files.
 """
 
 from __future__ import annotations
@@ -17,9 +21,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
+import msgspec
+from blake3 import blake3
+
 from tfrecreg.core.registry import git, layout
-from tfrecreg.core.registry.history import below, expect_intact, repair_hint
-from tfrecreg.core.registry.indexes import keep_indexes_of_release
+from tfrecreg.core.registry.history import expect_intact, repair_hint
+from tfrecreg.core.registry.indexes import indexes_not_kept, keep_indexes_of_release
 from tfrecreg.core.registry.keeper import tracker
 from tfrecreg.core.registry.lock import copy_unless_read, dataset_lock, locked_registry
 from tfrecreg.core.registry.manifest import (
@@ -30,11 +37,17 @@ from tfrecreg.core.registry.manifest import (
     render_manifest,
 )
 from tfrecreg.core.registry.registry import Dataset, Registry, Yank, append_yank
-from tfrecreg.core.registry.schemas import published_with, settle_beside
 from tfrecreg.core.storage.interface import Storage
 from tfrecreg.core.storage.renames import ASIDE
 from tfrecreg.core.storage.writer import is_temporary
-from tfrecreg.core.values.errors import ConflictError, MissingFileError, StorageError
+from tfrecreg.core.values.documents import read_note, render_note
+from tfrecreg.core.values.errors import (
+    ConflictError,
+    ManifestError,
+    MissingFileError,
+    NewerFormatError,
+    StorageError,
+)
 from tfrecreg.core.values.progress import SILENT, Progress
 from tfrecreg.core.values.reference import Version, check_dataset_name
 
@@ -55,7 +68,7 @@ def _keep_in_versions(change: Transaction, build: Manifest, version: Version) ->
                 staged.link(f"{folder}/{path}", path, origin=storage)
         expect_intact(
             build,
-            below(staged),
+            staged,
             what=f"nothing was released: the bytes of `{dataset}`",
             hint=repair_hint(dataset.name),
             progress=change.progress,
@@ -92,7 +105,7 @@ def transaction(dataset: Dataset, progress: Progress = SILENT) -> Iterator[Trans
     registry = dataset.registry
     with dataset_lock(registry, dataset.name, lambda: progress.note(_WAITING)):
         _complete_exchanges(registry.storage, dataset.name)
-        settle_beside(dataset, layout.stage_folder(dataset.name))
+        _settle_beside(dataset, layout.stage_folder(dataset.name))
         # The staging folders of builds that can be resumed stay.
         for entry in list(
             registry.storage.list(layout.stage_folder(dataset.name), recursive=False)
@@ -145,7 +158,7 @@ class Transaction:
         if not verified:
             expect_intact(
                 manifest,
-                below(staged),
+                staged,
                 what=f"the files that were written for `{folder}`",
                 error=StorageError,
                 progress=self.progress,
@@ -207,12 +220,9 @@ class Transaction:
             if kept is None:
                 _keep_in_versions(self, build, version)
             # The next release is compared with the indexes of this release, which list its records.
-            wanted = {shard.index for shard in build.shards}
-            for entry in build.files:
-                target = layout.cached_index(entry.blake3)
-                if entry.path in wanted and self._storage.stat(target) is None:
-                    source = f"{layout.build_folder(self.dataset.name)}/{entry.path}"
-                    self._storage.link(source, target)
+            for entry in indexes_not_kept(self.dataset.registry, build):
+                source = f"{layout.build_folder(self.dataset.name)}/{entry.path}"
+                self._storage.link(source, layout.cached_index(entry.blake3))
             manifest = sealed(kept)
             try:
                 committed = self._commit(manifest, version, schema)
@@ -287,10 +297,24 @@ class Transaction:
     def _tracked(self) -> contextlib.AbstractContextManager[None]:
         return tracker().locked(self._storage.root, lambda: self.progress.note(_WAITING))
 
-    def _published_with(
-        self, manifest: Manifest, files: Mapping[str, bytes]
-    ) -> contextlib.AbstractContextManager[None]:
-        return published_with(self.dataset, self._stage, manifest, files, self._tried)
+    @contextlib.contextmanager
+    def _published_with(self, manifest: Manifest, files: Mapping[str, bytes]) -> Iterator[None]:
+        """Write those `files` that are missing. If the ``with`` block does not publish the build,
+        remove the written files.
+        """
+        storage = self._storage
+        missing = {path: data for path, data in files.items() if storage.stat(path) is None}
+        if not missing:
+            yield
+            return
+        try:
+            digests = {path: blake3(data).hexdigest() for path, data in missing.items()}
+            self.write(f"{self._stage}/{_NOTE}", render_note(_Note(manifest.digest, digests)))
+            for path, data in missing.items():
+                storage.put_if_absent(path, data)
+            yield
+        finally:
+            self._tried(_settle_beside, self.dataset, self._stage)
 
     def _registry_path(self, staged: Storage) -> str:
         return str(PurePosixPath(staged.root).relative_to(self._storage.root))
@@ -306,6 +330,34 @@ class Transaction:
         except StorageError as error:
             # The folder is not published, and the next command on the dataset removes it.
             self.progress.note(f"left behind in `{self._stage}`: {error.message}")
+
+
+_NOTE = "beside.json"
+
+
+class _Note(msgspec.Struct, frozen=True):
+    manifest: str
+    files: dict[str, str]
+    """The blake3 of each file that was missing and was written, by path."""
+
+
+def _settle_beside(dataset: Dataset, stage: str) -> None:
+    """Remove files that were written for a build that was not published."""
+    storage, place = dataset.registry.storage, f"{stage}/{_NOTE}"
+    if storage.stat(place) is None:
+        return
+    try:
+        note = read_note(storage.read(place), _Note)
+    except ValueError:
+        note = _Note("", {})  # another program wrote the note: it lists no file
+    found: Manifest | None = None
+    with contextlib.suppress(ManifestError, NewerFormatError):
+        found = dataset.build_manifest()
+    if found is None or found.digest != note.manifest:
+        for path, digest in note.files.items():
+            if storage.stat(path) is not None and blake3(storage.read(path)).hexdigest() == digest:
+                storage.remove(path)
+    storage.remove(place)
 
 
 def _complete_exchanges(storage: Storage, dataset: str) -> None:
@@ -331,7 +383,7 @@ def removal(registry: Registry, progress: Progress = SILENT) -> Iterator[Removal
         for entry in list(registry.storage.list(layout.STAGE, recursive=False)):
             name = entry.path.rpartition("/")[2]
             _complete_exchanges(registry.storage, name)
-            settle_beside(registry.dataset(name), entry.path)
+            _settle_beside(registry.dataset(name), entry.path)
         yield Removal(registry, progress)
 
 

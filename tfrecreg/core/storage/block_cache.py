@@ -22,21 +22,18 @@ damaged block.
 from __future__ import annotations
 
 import contextlib
-import errno
-import fcntl
 import os
 import resource
-import stat
 import time
 import warnings
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from io import FileIO
 from typing import Any, NamedTuple, TypeVar
 
 from tfrecreg.core.storage.local import LocalReader
 from tfrecreg.core.storage.paths import is_url
 from tfrecreg.core.storage.renames import exclusive
+from tfrecreg.core.storage.writer import try_lock
 from tfrecreg.core.values.errors import StorageError, UsageError
 from tfrecreg.core.values.text import safe
 from tfrecreg.core.values.typed_values import parse_size
@@ -102,21 +99,7 @@ class _Found(NamedTuple):
 class _OpenBlock(LocalReader):
     """A block that is open. It is closed when its last reference is gone, because a thread may
     still read a dropped block.
-
-    The cache may have more blocks than a process keeps open. Reading in random order then opens a
-    block for each record. So this class opens a block with only two system calls, and handles fewer
-    cases than `LocalReader`.
     """
-
-    def __init__(self, path: str) -> None:
-        self._path = path
-        flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC | os.O_NOFOLLOW
-        self._file = FileIO(os.open(path, flags))
-        status = os.fstat(self._file.fileno())
-        if not stat.S_ISREG(status.st_mode):
-            raise OSError(errno.EINVAL, "not a regular file", path)
-        self.size = status.st_size
-        self.mtime_ns = status.st_mtime_ns
 
     def __del__(self) -> None:
         if hasattr(self, "_file"):
@@ -177,11 +160,11 @@ class BlockCache:
         path = self._path(name)
         try:
             found = _OpenBlock(path)
-            if time.time_ns() - found.mtime_ns > _TOUCHED_NS or found.mtime_ns < self._since:
+        except StorageError:
+            return None
+        if time.time_ns() - found.mtime_ns > _TOUCHED_NS or found.mtime_ns < self._since:
+            with contextlib.suppress(OSError):
                 os.utime(path)
-        except OSError:
-            if found is None:
-                return None
         if found.size != size:
             found.close()
             self.forget(name)
@@ -201,7 +184,10 @@ class BlockCache:
     def keep(
         self, name: str, size: int, fetch: Callable[[], bytes], *, for_used: bool
     ) -> bytes | None:
-        if self._failed or not self._may_fit(size, for_used):
+        if self._failed or size > self.limit:
+            return None
+        if self._full and not for_used:
+            self._full -= 1
             return None
         path = self._path(name)
         part = path.removesuffix(_BLOCK) + _PART
@@ -218,14 +204,6 @@ class BlockCache:
         finally:
             os.close(handle)
 
-    def _may_fit(self, size: int, for_used: bool) -> bool:
-        if size > self.limit:
-            return False
-        if self._full and not for_used:
-            self._full -= 1
-            return False
-        return True
-
     def _turn(self, path: str, part: str) -> int | None:
         """Open and lock the block's ``.part``. Returns its descriptor, or None if the block exists
         or if another process takes too long to write it.
@@ -236,16 +214,13 @@ class BlockCache:
             if os.path.exists(path):
                 return None
             handle = os.open(part, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
+            # On a file system without locks, two processes may write the same bytes.
+            if try_lock(handle) is False:
                 os.close(handle)
                 if time.monotonic() > end:
                     return None
                 time.sleep(_PAUSE)
                 continue
-            except OSError:
-                pass  # a file system without locks: two processes may write the same bytes
             # The previous writer may have renamed or removed the part between `open` and `flock`.
             with contextlib.suppress(OSError):
                 if os.path.samestat(os.fstat(handle), os.stat(part)) and not os.path.exists(path):
@@ -362,13 +337,12 @@ def _removed_if_free(part: str) -> bool:
     except FileNotFoundError:
         return True
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        os.unlink(part)
-    except OSError:
-        return False
+        is_free = bool(try_lock(handle))
+        if is_free:
+            os.unlink(part)
     finally:
         os.close(handle)
-    return True
+    return is_free
 
 
 _REQUESTS = 64

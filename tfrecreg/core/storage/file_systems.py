@@ -22,6 +22,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, wait
 from contextvars import copy_context
+from functools import cache
 from queue import SimpleQueue
 from threading import Thread
 from typing import Any, Generic, Literal, TypeVar
@@ -232,8 +233,6 @@ class DaemonThreads(Generic[T]):
     """
 
     def __init__(self, count: int, name: str) -> None:
-        self.process = os.getpid()
-        """The process that started the threads. They do not survive a fork."""
         self._count = count
         self._queue: SimpleQueue[tuple[Future[T], Callable[..., T], tuple[Any, ...]] | None]
         self._queue = SimpleQueue()
@@ -250,15 +249,17 @@ class DaemonThreads(Generic[T]):
             self._queue.put(None)
 
 
-_threads: DaemonThreads[Any] | None = None
+def shared_threads(name: str = "tfrecreg-requests", count: int = AT_ONCE) -> DaemonThreads[Any]:
+    """The threads of this process for independent requests: no request may wait for another that
+    uses the same threads.
+    """
+    return _threads_of(os.getpid(), name, count)
 
 
-def shared_threads() -> DaemonThreads[Any]:
-    """The threads of this process for independent requests: no request may wait for another."""
-    global _threads
-    if _threads is None or _threads.process != os.getpid():
-        _threads = DaemonThreads(AT_ONCE, "tfrecreg-requests")
-    return _threads
+@cache
+def _threads_of(process: int, name: str, count: int) -> DaemonThreads[Any]:
+    del process  # threads do not survive a fork
+    return DaemonThreads(count, name)
 
 
 def awaited(future: Future[T]) -> T:

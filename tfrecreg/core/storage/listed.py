@@ -7,7 +7,6 @@ lists nothing.
 
 from __future__ import annotations
 
-import os
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,7 +17,7 @@ from urllib.parse import unquote
 
 from blake3 import blake3
 
-from tfrecreg.core.storage.file_systems import DaemonThreads, at_once, awaited, invoke, patiently
+from tfrecreg.core.storage.file_systems import at_once, awaited, invoke, patiently, shared_threads
 from tfrecreg.core.storage.interface import Entry, Follow
 from tfrecreg.core.storage.paths import is_web, locate, named_url, without_secrets
 from tfrecreg.core.storage.raw import RawStorage
@@ -71,14 +70,12 @@ class _Folder(NamedTuple):
 class ListedStorage(RemoteStorage):
     """Raw data below one URL."""
 
-    __slots__ = ("_folders", "_listed", "_threads")
+    __slots__ = ("_folders", "_listed")
 
     _folders: dict[str, Future[_Folder | None]] | None
     """Folders by path. None in a worker process, which asks for single objects."""
     _listed: dict[str, int]
     """Number of subfolders that were requested, by the path of their parent folder."""
-    _threads: list[DaemonThreads[_Folder | None]]
-    """The threads; empty until they are needed. It is a list because the class is frozen."""
 
     def __init__(self, root: str) -> None:
         RemoteStorage.__init__(self, root)
@@ -92,14 +89,6 @@ class ListedStorage(RemoteStorage):
         # The base class is frozen.
         object.__setattr__(self, "_folders", folders)
         object.__setattr__(self, "_listed", {})
-        object.__setattr__(self, "_threads", [])
-
-    def may_be_gzip(self, path: str) -> bool:
-        return path.lower().endswith(".gz")
-
-    def objects(self, paths: Iterable[str]) -> tuple[Entry, ...]:
-        entries = (self.stat(path) for path in paths)
-        return tuple(each for each in entries if each is not None and each.kind == "file")
 
     def forget(self) -> None:
         if self._folders is not None:
@@ -192,9 +181,8 @@ class ListedStorage(RemoteStorage):
     def _submit(self, path: str) -> Future[_Folder | None]:
         assert self._folders is not None
         # Separate threads, because a listing waits for requests about its files.
-        if not self._threads or self._threads[0].process != os.getpid():
-            self._threads[:] = [DaemonThreads(_THREADS, "tfrecreg-list")]
-        future = self._folders[path] = self._threads[0].submit(self._load, path)
+        threads = shared_threads("tfrecreg-list", _THREADS)
+        future = self._folders[path] = threads.submit(self._load, path)
         return future
 
     def _load(self, path: str) -> _Folder | None:

@@ -25,8 +25,8 @@ from tfrecreg.core.storage.writer import (
     LINKLESS,
     LocalWriter,
     make_folders,
-    remove_abandoned,
     sync_folder,
+    try_lock,
 )
 from tfrecreg.core.values.errors import StorageError, UsageError
 
@@ -39,28 +39,22 @@ class LocalReader(Reader):
     def __init__(self, path: str) -> None:
         self._path = path
         try:
-            # The first check avoids opening a device, which may have side effects. The second check
-            # detects a change since the first, and O_NONBLOCK avoids waiting for a FIFO.
-            self._refuse(os.stat(path).st_mode)
+            # O_NONBLOCK avoids waiting for a FIFO.
             flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-            self._file = FileIO(os.open(path, flags))
+            handle = os.open(path, flags)
+            try:
+                status = os.fstat(handle)
+                if not stat.S_ISREG(status.st_mode):
+                    raise StorageError(f"cannot read `{path}`: it is not a regular file")
+            except (OSError, StorageError):
+                os.close(handle)
+                raise
         except NotADirectoryError as error:
             raise refusal("read", path, FileNotFoundError(errno.ENOENT, "")) from error
         except OSError as error:
             raise refusal("read", path, error) from error
-        try:
-            status = os.fstat(self._file.fileno())
-            self._refuse(status.st_mode)
-        except (OSError, StorageError) as error:
-            self._file.close()
-            if isinstance(error, OSError):
-                raise refusal("read", path, error) from error
-            raise
-        self.size = status.st_size
-
-    def _refuse(self, mode: int) -> None:
-        if not stat.S_ISREG(mode):
-            raise StorageError(f"cannot read `{self._path}`: it is not a regular file")
+        self._file = FileIO(handle)
+        self.size, self.mtime_ns = status.st_size, status.st_mtime_ns
 
     def read_at(self, start: int, length: int) -> bytes:
         # A hot path: a context manager around the call would take longer than the system call.
@@ -251,7 +245,17 @@ class LocalStorage:
     def remove_abandoned(self, path: str) -> bool:
         full = self._own(path)
         with translated("remove", full):
-            return remove_abandoned(full)
+            try:
+                handle = os.open(full, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+            except FileNotFoundError:
+                return False
+            try:
+                if not try_lock(handle):
+                    return False
+                self.remove(path)
+            finally:
+                os.close(handle)
+        return True
 
     def _own(self, path: str) -> str:
         """The absolute path of an entry to write, move or remove."""
@@ -395,4 +399,4 @@ def open_local(storage: Readable, path: str) -> Reader:
 
 class _CopyReader(LocalReader):
     def __init__(self, file: FileIO, size: int) -> None:
-        self._path, self._file, self.size = str(file.name), file, size
+        self._path, self._file, self.size, self.mtime_ns = str(file.name), file, size, 0

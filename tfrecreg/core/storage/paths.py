@@ -14,7 +14,7 @@ import errno
 import os
 import re
 import stat
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, TypeAlias
@@ -128,16 +128,6 @@ def looks_remembered() -> Iterator[None]:
         yield
     finally:
         _looks.reset(token)
-
-
-def looked(url: str, look: Callable[[], Info]) -> Info:
-    """The known facts about a URL. If there are none, `look` finds them."""
-    known = _looks.get()
-    if known is None:
-        return look()
-    if url not in known:
-        known[url] = look()
-    return known[url]
 
 
 def remembered() -> dict[str, Info] | None:

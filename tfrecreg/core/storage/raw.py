@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from tfrecreg.core.storage.interface import Entry, Readable
+from tfrecreg.core.storage.interface import Readable
 from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.storage.paths import is_url, is_web, named_url, split_url
 from tfrecreg.core.values.errors import UsageError
@@ -25,14 +25,6 @@ class RawStorage(Readable, Protocol):
     def forget(self) -> None:
         """Forget all facts about files, so that the next call asks the file system again."""
 
-    def may_be_gzip(self, path: str) -> bool:
-        """Whether the file may be gzip. If so, the caller has to open it. For a file behind a URL,
-        the name decides.
-        """
-
-    def objects(self, paths: Iterable[str]) -> tuple[Entry, ...]:
-        """Entries of the files that are worth fetching ahead, for :meth:`reading_ahead`."""
-
 
 class RawFolder(LocalStorage):
     """Raw data on this machine."""
@@ -48,12 +40,6 @@ class RawFolder(LocalStorage):
 
     def forget(self) -> None:
         pass
-
-    def may_be_gzip(self, path: str) -> bool:  # noqa: ARG002 - any file may be gzip
-        return True
-
-    def objects(self, paths: Iterable[str]) -> tuple[Entry, ...]:  # noqa: ARG002 - all are near
-        return ()
 
 
 S = TypeVar("S")

@@ -28,7 +28,6 @@ from tfrecreg.core.storage.paths import (
     Info,
     is_web,
     locate,
-    looked,
     query_of,
     remember_query,
     remembered,
@@ -240,7 +239,12 @@ class RemoteStorage:
 
     def _known(self, path: str) -> Mapping[str, Any] | None:
         """Like :meth:`_info`, but inside `looks_remembered` each file is requested only once."""
-        return looked(locate(self.root, path), lambda: self._info(path))
+        known, url = remembered(), locate(self.root, path)
+        if known is None:
+            return self._info(path)
+        if url not in known:
+            known[url] = self._info(path)
+        return known[url]
 
     def _info(self, path: str) -> Mapping[str, Any] | None:
         system, full, shown = self.place(path)

@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError, Future
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import cache
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -65,7 +66,6 @@ class _Blocks:
         self._lock = Lock()
         self._held: OrderedDict[tuple[int, int], Future[bytes]] = OrderedDict()
         self._threads: DaemonThreads[bytes] = DaemonThreads(_THREADS, "tfrecreg-remote")
-        self.process = self._threads.process
 
     def get(self, reader: int, block: int, fetch: Callable[[int], bytes]) -> Future[bytes]:
         """The future of a block. The block may not have arrived yet. A new block may replace the
@@ -87,16 +87,17 @@ class _Blocks:
                 self._held.pop(key).cancel()
 
 
-_blocks: _Blocks | None = None
 _serials = itertools.count()
 
 
 def _shared() -> _Blocks:
-    # Threads and locks do not survive a fork.
-    global _blocks
-    if _blocks is None or _blocks.process != os.getpid():
-        _blocks = _Blocks()
-    return _blocks
+    return _blocks_of(os.getpid())
+
+
+@cache
+def _blocks_of(process: int) -> _Blocks:
+    del process  # threads and locks do not survive a fork
+    return _Blocks()
 
 
 class RemoteReader(Reader):

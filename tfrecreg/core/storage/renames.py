@@ -20,7 +20,7 @@ from contextlib import suppress
 from functools import cache
 
 from tfrecreg.core.storage.paths import no_folder
-from tfrecreg.core.storage.writer import make_way, sync_folder
+from tfrecreg.core.storage.writer import make_way, sync_folder, try_lock
 from tfrecreg.core.values.errors import StorageError
 
 # Names are passed to the kernel unchanged: pathlib would normalize them.
@@ -155,32 +155,23 @@ def exclusive(
     it.
     """
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-    kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
     try:
-        try:
-            fcntl.flock(handle, kind | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if try_lock(handle, shared=shared) is False:
             if waiting is not None:
                 waiting()
-            fcntl.flock(handle, kind)
-        except OSError:
-            pass  # a file system without locks
+            fcntl.flock(handle, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
         yield
     finally:
         os.close(handle)
 
 
-def held_shared(path: str) -> int | None:
-    """Share the lock on a file while the returned descriptor is open."""
-    try:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-    except OSError:
-        return None
-    try:
+def held_shared(path: str) -> int:
+    """Share the lock on a file while the returned descriptor is open. Raises OSError if the file
+    cannot be opened.
+    """
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    with suppress(OSError):  # a file system without locks
         fcntl.flock(handle, fcntl.LOCK_SH)
-    except OSError:
-        os.close(handle)
-        return None
     return handle
 
 
@@ -189,13 +180,6 @@ def exclusive_if_free(path: str) -> Iterator[bool]:
     """Lock a file. Yields False if another process holds or shares the lock, otherwise True."""
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            yield False
-            return
-        except OSError:
-            pass  # a file system without locks
-        yield True
+        yield try_lock(handle) is not False
     finally:
         os.close(handle)

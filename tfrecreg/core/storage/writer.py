@@ -27,7 +27,6 @@ _NAME_MAX = 255
 _TEMPORARY = re.compile(r"\..*\.[0-9a-f]{16}\.tmp", re.DOTALL)
 # Errors of fsync(2) on file systems that cannot sync folders. They are ignored.
 _SYNCLESS = frozenset({errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS})
-_LOCKLESS = frozenset({errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.ENOLCK})
 
 
 def is_temporary(path: str) -> bool:
@@ -35,25 +34,16 @@ def is_temporary(path: str) -> bool:
     return _TEMPORARY.fullmatch(path.rpartition("/")[2]) is not None
 
 
-def remove_abandoned(path: str) -> bool:
-    """Remove the temporary file of a killed writer. Returns False if the writer may be alive.
-    Raises OSError.
+def try_lock(handle: int, *, shared: bool = False) -> bool | None:
+    """Lock an open file or folder until it is closed. False if another process holds the lock; None
+    if the file system has no locks.
     """
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return False
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        _unlink(path)
+        fcntl.flock(handle, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
-    except OSError as error:
-        if error.errno in _LOCKLESS:
-            return False
-        raise
-    finally:
-        os.close(handle)
+    except OSError:
+        return None
     return True
 
 
@@ -62,7 +52,7 @@ class LocalWriter(Writer):
 
     After the first error, the temporary file is deleted. Then :meth:`write` and :meth:`close` raise
     that error again, so an incomplete file never appears. The temporary file is locked until it
-    gets its name, so that :func:`remove_abandoned` can distinguish it from a killed writer's file.
+    gets its name, so that it can be distinguished from a killed writer's file.
     """
 
     def __init__(self, path: str, *, durable: bool = True) -> None:

@@ -13,8 +13,9 @@ import numpy as np
 
 from tfrecreg.builtin.validators.inflation.feature_sample import FeatureSample
 from tfrecreg.builtin.validators.inflation.shard_sizes import ShardSizes, SizesVisitor
-from tfrecreg.core.check.scan.interface import RawSize, Shard, Target, Validator
+from tfrecreg.core.check.scan.interface import Shard, Target, Validator
 from tfrecreg.core.check.scan.tally import JsonCodec, Tally, add_up
+from tfrecreg.core.registry.manifest import RawTotals
 from tfrecreg.core.values.codes import (
     INF001,
     INF002,
@@ -80,7 +81,7 @@ class _Feature:
         )
 
 
-def find_causes(total: ShardSizes, raw: RawSize | None) -> Iterator[Cause]:
+def find_causes(total: ShardSizes, raw: RawTotals | None) -> Iterator[Cause]:
     """The causes to report, because their cures save enough bytes."""
     for name in sorted(total.samples):
         repeats = total.repeats.get(name)
@@ -112,7 +113,7 @@ def _is_worth_it(cause: Cause, total: ShardSizes) -> bool:
     return saved >= least and saved >= WORTH * total.stream_bytes
 
 
-def _pixels(feature: _Feature, total: ShardSizes, raw: RawSize | None) -> Cause | None:
+def _pixels(feature: _Feature, total: ShardSizes, raw: RawTotals | None) -> Cause | None:
     """Find INF002: decoded pixels that take more bytes than the raw data or a PNG of the pixels."""
     sample = feature.sample
     if not sample.pixels or not sample.tried or not sample.wide:
@@ -183,7 +184,7 @@ def _repeated(feature: _Feature, total: ShardSizes) -> Cause | None:
     return Cause(INF004, feature.name, _savings(holds, cure, after, total), after)
 
 
-def _reencoded(feature: _Feature, total: ShardSizes, raw: RawSize | None) -> Cause | None:
+def _reencoded(feature: _Feature, total: ShardSizes, raw: RawTotals | None) -> Cause | None:
     """Find INF005: encoded images that take more bytes than their raw data."""
     formats = feature.sample.formats
     if raw is None or not formats or sum(formats.values()) < feature.sample.content:
@@ -285,7 +286,7 @@ class InflationValidator(Validator):
             yield Measure("inflation.cures", cures, text)
         yield from tally.findings(target.dataset)
 
-    def _judge(self, tally: Tally, raw: RawSize, total: ShardSizes) -> None:
+    def _judge(self, tally: Tally, raw: RawTotals, total: ShardSizes) -> None:
         ratio, allowance, base = self._limit.ratio, self._limit.allowance, self._limit.base
         against = raw.stored if base == "stored" else raw.decoded
         limit = int(ratio * against) + allowance * total.records
@@ -299,7 +300,7 @@ class InflationValidator(Validator):
             tally.add(INF001, message, None)
 
 
-def _measures(total: ShardSizes, raw: RawSize | None) -> Iterator[Measure]:
+def _measures(total: ShardSizes, raw: RawTotals | None) -> Iterator[Measure]:
     size = total.file_bytes
     yield Measure("inflation.bytes", size, f"{si_bytes(size)} in shards")
     if total.stream_bytes != size:

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Protocol, runtime_checkab
 from tfrecreg.core.records.batch import Fault, RecordBatch, StreamEnd
 from tfrecreg.core.records.index import Index
 from tfrecreg.core.registry.foreign.labels import LabelsBeside
-from tfrecreg.core.registry.manifest import Manifest, ShardEntry
+from tfrecreg.core.registry.manifest import Manifest, RawTotals, ShardEntry
 from tfrecreg.core.storage.interface import Readable, Storage
 from tfrecreg.core.values.errors import TfrecregError
 from tfrecreg.core.values.findings import Code, Finding, Location, Measure
@@ -92,13 +92,6 @@ class Shard:
             feature=feature,
             detail=detail,
         )
-
-
-class RawSize(NamedTuple):
-    """Size of the raw data in bytes, as stored and without whole-file compression."""
-
-    stored: int
-    decoded: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +175,7 @@ class Target:
     """Text of the schema to check against; None if there is no schema."""
     schema_path: str | None
     """Origin of that text, for messages."""
-    raw: RawSize | None
+    raw: RawTotals | None
     """The size that inflation is relative to. It is measured now if the raw data are available,
     else it comes from the manifest.
     """

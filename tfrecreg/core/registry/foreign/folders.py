@@ -10,13 +10,14 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import replace
 from itertools import islice
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from tfrecreg.core.check.scan.interface import Shard
 from tfrecreg.core.check.scan.tally import Tally
 from tfrecreg.core.example.kinds import PayloadKind
+from tfrecreg.core.records.batch import StreamEnd
 from tfrecreg.core.registry.foreign.tfds import (
     INFO_NAME,
     InfoSplit,
@@ -71,17 +72,40 @@ def shard_sets(shards: Iterable[Shard]) -> Iterator[tuple[str, list[_Member]]]:
         yield folder + stem, members
 
 
-def check_counts(tally: Tally, counts: Iterable[tuple[Shard, int]]) -> None:
-    """Find SHD003: files whose number of records differs from the number in their name."""
-    for shard, records in counts:
-        name = _shard_name(shard)
-        if name is not None and name.records not in (None, records):
+class Seen(Protocol):
+    """The results for a shard that was read."""
+
+    @property
+    def end(self) -> StreamEnd: ...
+
+    @property
+    def sound(self) -> bool:
+        """Whether the scanner found no fault. After a fault, missing records are expected."""
+
+    @property
+    def payloads(self) -> PayloadCounts: ...
+
+
+SeenShards = Sequence[tuple[Shard, Seen]]
+
+
+def check_bare(
+    tally: Tally, shards: Iterable[Shard], infos: Iterable[DescribedShards], seen: SeenShards
+) -> list[UnnamedShards]:
+    """Compare files without a manifest with their sets, names and descriptions."""
+    # A file that cannot be read still exists: sets include all files.
+    unnamed = check_sets(tally, shards)
+    for shard, part in seen:
+        name, records = _shard_name(shard), part.end.records
+        if part.sound and name is not None and name.records not in (None, records):
             _add_one(tally, SHD003, f"its name says {name.records} records, found {records}", shard)
+    _check_described(tally, infos, seen)
+    return unnamed
 
 
 def check_empty(
     tally: Tally,
-    counts: Sequence[tuple[Shard, int]],
+    seen: SeenShards,
     *,
     bare: bool,
     tensorflow: TensorflowOutcome | None = TensorflowOutcome.READS,
@@ -89,6 +113,7 @@ def check_empty(
     """Find shards without records. A bare file gets SHD013 (records were probably lost) if the
     other files of its split have enough records. All other shards without records get SHD007.
     """
+    counts = [(shard, part.end.records) for shard, part in seen if part.sound]
     files = Counter(shard.split for shard, _ in counts)
     total: Counter[str] = Counter()
     for shard, records in counts:
@@ -104,7 +129,7 @@ def check_empty(
                 SHD013,
                 f"{message}, but the other shards of its split have {total[shard.split]}",
             )
-        where = Location(split=shard.split or None, shard=shard.name, tensorflow=tensorflow)
+        where = replace(_where(shard), tensorflow=tensorflow)
         tally.add(code, message, where, split=shard.split, subject=shard.name)
 
 
@@ -232,20 +257,16 @@ def _add(
     tally: Tally, code: Code, message: str, files: Iterable[tuple[Shard, str]], subject: str
 ) -> None:
     for shard, detail in files:
-        where = Location(
-            split=shard.split or None,
-            shard=shard.name,
-            detail=detail,
-            tensorflow=TensorflowOutcome.READS,
-        )
-        tally.add(code, message, where, subject=subject)
+        tally.add(code, message, _where(shard, detail), subject=subject)
 
 
 def _add_one(tally: Tally, code: Code, message: str, shard: Shard) -> None:
-    where = Location(
-        split=shard.split or None, shard=shard.name, tensorflow=TensorflowOutcome.READS
-    )
-    tally.add(code, message, where, split=shard.split, subject=shard.name)
+    tally.add(code, message, _where(shard), split=shard.split, subject=shard.name)
+
+
+def _where(shard: Shard, detail: str | None = None) -> Location:
+    reads = TensorflowOutcome.READS
+    return Location(split=shard.split or None, shard=shard.name, detail=detail, tensorflow=reads)
 
 
 _Beside = dict[tuple[str, str], list[ShardName]]
@@ -273,15 +294,13 @@ UNNAMED = "manifest.unnamed"
 _SETS = 3
 
 
-def bare_measures(
-    payloads: Iterable[tuple[Shard, PayloadCounts]], unnamed: Sequence[UnnamedShards]
-) -> Iterator[Measure]:
+def bare_measures(seen: SeenShards, unnamed: Sequence[UnnamedShards]) -> Iterator[Measure]:
     """The measures: the number of records with each kind of payload, and the number of shards that
     exist but were not named for the check.
     """
     total: Counter[str] = Counter()
-    for _, part in payloads:
-        total.update(part.kinds)
+    for _, part in seen:
+        total.update(part.payloads.kinds)
     names = [*(kind.value for kind in PayloadKind), TOO_LARGE]
     kinds = {name: total[name] for name in names if total[name]}
     if kinds:
@@ -296,16 +315,16 @@ def bare_measures(
         yield Measure(UNNAMED, count, ", ".join([*shown, *more]))
 
 
-def check_payloads(tally: Tally, payloads: Sequence[tuple[Shard, PayloadCounts]]) -> None:
+def check_payloads(tally: Tally, seen: SeenShards) -> None:
     """Find SCH001: records that are not Examples, in a set of Examples.
 
     Files of one set are judged together. A file that belongs to no set is judged separately. A set
     whose records are mostly not Examples has no finding.
     """
-    parts = {shard.path: (shard, part) for shard, part in payloads}
+    parts = {shard.path: (shard, part.payloads) for shard, part in seen}
     sets = [
         [parts[shard.path] for shard, _ in members]
-        for _, members in shard_sets(shard for shard, _ in payloads)
+        for _, members in shard_sets(shard for shard, _ in seen)
     ]
     together = {shard.path for members in sets for shard, _ in members}
     sets += [[part] for path, part in parts.items() if path not in together]
@@ -331,57 +350,42 @@ def _add_others(tally: Tally, shard: Shard, part: PayloadCounts) -> None:
 DESCRIBED = "manifest.described"
 
 
-class CountedShard(NamedTuple):
-    """The counts of a shard that was read."""
-
-    shard: Shard
-    sound: bool
-    records: int
-    payload_bytes: int
+DescribedShards = tuple[TfdsInfo, Sequence[Shard]]
+"""A description, and the shards in its folder."""
 
 
-@dataclass(slots=True)
-class Descriptions:
-    """The descriptions beside shards."""
-
-    infos: list[tuple[TfdsInfo, list[Shard]]] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    """One line per folder. It names the description that the folder is checked against, or says why
-    the description cannot be used.
+def descriptions(shards: Iterable[Shard]) -> tuple[list[DescribedShards], list[str]]:
+    """Read the `dataset_info.json` in the folders of shards. Also returns one line per folder. It
+    names the description that the folder is checked against, or says why the description cannot be
+    used.
     """
-
-
-def descriptions(shards: Iterable[Shard]) -> Descriptions:
-    """Read the `dataset_info.json` in the folders of shards."""
     folders: dict[tuple[str, str], list[Shard]] = {}
     for shard in shards:
         folder = shard.path.rpartition("/")[0]
         folders.setdefault((shard.storage.root, folder), []).append(shard)
-    found = Descriptions()
+    found: list[DescribedShards] = []
+    notes: list[str] = []
     for (_, folder), members in folders.items():
         try:
             info = read_info(members[0].storage, folder)
         except NotTfdsError as error:
             shown = safe(members[0].name.rpartition("/")[0] or ".", limit=1000)
-            found.notes.append(f"`{INFO_NAME}` in `{shown}` is not used: {error}")
+            notes.append(f"`{INFO_NAME}` in `{shown}` is not used: {error}")
             continue
-        if info is None:
-            continue
-        found.infos.append((info, members))
-        found.notes += described_by([info])
-    return found
+        if info is not None:
+            found.append((info, members))
+            notes.append(described_by(info))
+    return found, notes
 
 
-def check_described(
-    tally: Tally, infos: Iterable[tuple[TfdsInfo, Sequence[Shard]]], seen: Iterable[CountedShard]
-) -> None:
+def _check_described(tally: Tally, infos: Iterable[DescribedShards], seen: SeenShards) -> None:
     """Compare the shards of each folder with its description.
 
     Reports SHD003 if the number of records differs, SHD012 if the number of bytes differs, and
     SHD005 if the description does not list a shard. Reports SHD001 if a split has no shards at all.
     If only some shards are missing, :func:`check_sets` reports them.
     """
-    counted = {each.shard.path: each for each in seen}
+    parts = {shard.path: (shard, part) for shard, part in seen}
     for info, members in infos:
         listed: set[str] = set()
         here = {shard.path.rpartition("/")[2]: shard for shard in members}
@@ -389,7 +393,7 @@ def check_described(
             files = info.files(split)
             listed.update(files)
             if any(name in here for name in files):
-                _check_split(tally, split, [here.get(name) for name in files], counted)
+                _check_split(tally, split, [here.get(name) for name in files], parts)
             elif split.records and files:
                 _check_absent(tally, split, files, members[0])
         for name in sorted(here.keys() - listed):
@@ -403,18 +407,17 @@ def _check_split(
     tally: Tally,
     split: InfoSplit,
     present: Sequence[Shard | None],
-    counted: Mapping[str, CountedShard],
+    parts: Mapping[str, tuple[Shard, Seen]],
 ) -> None:
-    seen = [counted.get(shard.path) if shard is not None else None for shard in present]
-    sound = [each for each in seen if each is not None and each.sound]
-    whole = len(sound) == len(present)
-    total = sum(each.payload_bytes for each in sound)
+    seen = [parts.get(shard.path) if shard is not None else None for shard in present]
     for one, length in zip(seen, split.lengths, strict=False):  # old versions have no lengths
-        if one is not None and one.sound and one.records != length:
-            message = f"`{INFO_NAME}` says {length} records, found {one.records}"
-            _add_one(tally, SHD003, message, one.shard)
-    if not whole:
+        if one is not None and one[1].sound and one[1].end.records != length:
+            message = f"`{INFO_NAME}` says {length} records, found {one[1].end.records}"
+            _add_one(tally, SHD003, message, one[0])
+    sound = [each[1].end for each in seen if each is not None and each[1].sound]
+    if len(sound) < len(present):
         return
+    total = sum(each.payload_bytes for each in sound)
     of_split = f"for the split `{safe(split.name)}`"
     records = sum(each.records for each in sound)
     faults = []

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from math import prod
 from typing import Annotated, Any, TypeVar
@@ -26,7 +26,7 @@ from tfrecreg.core.example.model import DeclaredFeature, Kind
 from tfrecreg.core.storage.interface import Readable
 from tfrecreg.core.values.documents import strict_json
 from tfrecreg.core.values.errors import MissingFileError, StorageError
-from tfrecreg.core.values.text import safe
+from tfrecreg.core.values.text import count, safe
 
 INFO_NAME = "dataset_info.json"
 FEATURES_NAME = "features.json"
@@ -141,7 +141,7 @@ class TfdsInfo(msgspec.Struct, frozen=True, rename="camel"):
         return found[1].rstrip(".)") if found else ""
 
 
-def _read(storage: Readable, folder: str, name: str, form: type[S]) -> tuple[S, Any] | None:
+def _read(storage: Readable, folder: str, name: str, form: type[S]) -> S | None:
     try:
         data = storage.read(f"{folder}/{name}" if folder else name, limit=_MOST_BYTES)
     except MissingFileError:
@@ -152,7 +152,7 @@ def _read(storage: Readable, folder: str, name: str, form: type[S]) -> tuple[S, 
         plain = strict_json(data)
         if form is TfdsInfo:
             plain = _camel(plain)
-        return msgspec.convert(plain, form, strict=False), plain
+        return msgspec.convert(plain, form, strict=False)
     except (ValueError, RecursionError) as error:
         reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
         raise NotTfdsError(f"it does not parse: {safe(reason, limit=200)}") from None
@@ -170,15 +170,12 @@ def _camel(plain: Any) -> Any:
 
 def read_info(storage: Readable, folder: str) -> TfdsInfo | None:
     """The description in a folder; None if the folder has no `dataset_info.json`."""
-    found = _read(storage, folder, INFO_NAME, TfdsInfo)
-    if found is None:
+    info = _read(storage, folder, INFO_NAME, TfdsInfo)
+    if info is None:
         return None
-    info, _ = found
-    twice = [
-        name for name, times in Counter(each.name for each in info.splits).items() if times > 1
-    ]
-    if twice:
-        raise NotTfdsError(f"it lists the split `{safe(twice[0])}` twice")
+    ((name, times),) = Counter(each.name for each in info.splits).most_common(1) or [("", 0)]
+    if times > 1:
+        raise NotTfdsError(f"it lists the split `{safe(name)}` twice")
     if sum(split.shards for split in info.splits) > _MOST_SHARDS:
         raise NotTfdsError(f"it lists more than {_MOST_SHARDS} shards")
     for split in info.splits:
@@ -192,18 +189,16 @@ def read_info(storage: Readable, folder: str) -> TfdsInfo | None:
     return info
 
 
-def described_by(infos: Iterable[TfdsInfo]) -> Iterator[str]:
-    """For each description, yield a line that says that shards are checked against it."""
-    for info in infos:
-        counts = [split.records for split in info.splits]
-        known = sum(each for each in counts if each is not None)
-        records = f"{known:,} records" if None not in counts else "some without counts"
-        version = f" {safe(info.version)}" if info.version else ""
-        splits = "1 split" if len(info.splits) == 1 else f"{len(info.splits)} splits"
-        yield (
-            f"checked against the `{INFO_NAME}` beside the shards: `{safe(info.name)}`{version} of "
-            f"TensorFlow Datasets, {splits}, {records}"
-        )
+def described_by(info: TfdsInfo) -> str:
+    """A line that says that shards are checked against a description."""
+    counts = [split.records for split in info.splits]
+    known = sum(each for each in counts if each is not None)
+    records = f"{known:,} records" if None not in counts else "some without counts"
+    version = f" {safe(info.version)}" if info.version else ""
+    return (
+        f"checked against the `{INFO_NAME}` beside the shards: `{safe(info.name)}`{version} of "
+        f"TensorFlow Datasets, {count(len(info.splits), 'split')}, {records}"
+    )
 
 
 class _Shape(msgspec.Struct, frozen=True):
@@ -256,14 +251,11 @@ def read_features(storage: Readable, folder: str) -> dict[str, DeclaredFeature] 
     """The features of a record that a folder's `features.json` declares, without features of
     unknown kinds; None if the folder has no such file.
     """
-    read = _read(storage, folder, FEATURES_NAME, _Feature)
-    if read is None:
+    whole = _read(storage, folder, FEATURES_NAME, _Feature)
+    if whole is None:
         return None
-    whole, plain = read
     if whole.features_dict is None:
-        if "content" in plain:
-            raise NotTfdsError("it has the format of TensorFlow Datasets before 4.5")
-        raise NotTfdsError("it does not come from TensorFlow Datasets: expected `featuresDict`")
+        raise NotTfdsError("it has no `featuresDict`, which TensorFlow Datasets writes since 4.5")
     found: dict[str, DeclaredFeature] = {}
     for name, declared in _walk(whole, "", ()):
         if len(found) >= _MOST_FEATURES:
