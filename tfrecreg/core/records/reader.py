@@ -46,7 +46,6 @@ from tfrecreg.core.records.stream import (
     ByteStream,
     Damage,
     HashedFile,
-    PlainStream,
     sniff_compression,
 )
 from tfrecreg.core.storage.interface import Readable, Reader
@@ -420,7 +419,7 @@ def open_stream(
             file, digest=digest, members=members, misread=True, list_members=list_members
         )
         return stream, file
-    return PlainStream(file), file
+    return ByteStream(file), file
 
 
 def _begins_plain(file: HashedFile, head: bytes) -> bool:
@@ -434,7 +433,7 @@ def _begins_plain(file: HashedFile, head: bytes) -> bool:
         behind = file.read(following, HEADER_BYTES)
     if header_length(behind) is not None or (following == file.end and length > _LARGE_BYTES):
         return True
-    return following <= file.end and data_holds(PlainStream(file), 0, length)
+    return following <= file.end and data_holds(ByteStream(file), 0, length)
 
 
 def _is_headless(file: HashedFile, declared: Compression | None) -> bool:
@@ -457,7 +456,7 @@ def _is_headless(file: HashedFile, declared: Compression | None) -> bool:
     found = _sound_bytes(gzip) if begin else 0
     if not found or declared == "gzip":
         return found > 0
-    spans = sound_records(PlainStream(file), 0, _NOWHERE)
+    spans = sound_records(ByteStream(file), 0, _NOWHERE)
     inside = [bisect(spans, (at, _NOWHERE)) for at in end]
     outside = [
         at for at, past in zip(end, inside, strict=True) if not past or spans[past - 1][1] <= at

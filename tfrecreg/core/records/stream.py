@@ -11,7 +11,6 @@ import hashlib
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from blake3 import blake3
 
@@ -60,34 +59,42 @@ class Damage:
     """
 
 
-class ByteStream(Protocol):
-    """The decompressed stream of a shard, read forward through a window."""
+class ByteStream:
+    """The decompressed stream of a shard, read forward through a window.
 
-    interruption: Damage | None
+    This class reads a file without compression, in which any offset can be read;
+    :class:`~tfrecreg.core.records.gzip_reader.GzipStream` reads gzip.
+    """
+
+    compression: Compression = "none"
+    interruption: Damage | None = None
     """Why the stream stops before its end; None if it does not stop, as in a plain file."""
-
-    guessed: bool
+    guessed = False
     """True if reading continued after the last interruption, but possibly in gzip inside a payload.
     """
 
-    @property
-    def compression(self) -> Compression: ...
-
-    @property
-    def end(self) -> int | None:
-        """Size of the stream in bytes; None while it is unknown."""
+    def __init__(self, file: HashedFile) -> None:
+        self._file = file
 
     @property
     def position(self) -> int:
         """Byte of the stream at which reading would continue. It is the stream's end if all bytes
         were read.
         """
+        return self._file.end
+
+    @property
+    def end(self) -> int | None:
+        """Size of the stream in bytes; None while it is unknown."""
+        return self._file.end
 
     def bound(self) -> int:
         """An upper bound on the size of the stream, and so on the length of a record."""
+        return self._file.end
 
     def ends_at(self, at: int) -> bool:
         """Whether the undamaged stream ends exactly at byte `at`."""
+        return at == self._file.end
 
     def window(self, start: int, length: int) -> bytes:
         """Return `length` bytes of the stream, beginning at `start`. The result is shorter only if
@@ -95,67 +102,34 @@ class ByteStream(Protocol):
 
         The window only moves forward: `start` must not be smaller than in an earlier call.
         """
+        return self._file.read(start, length)
 
     def fork(self) -> ByteStream:
         """A second view at the same place, which reads ahead and does not move this view."""
+        return self
 
     def inspect(self, start: int, stop: int) -> Damage | None:
-        """The damage of a gzip member from which these bytes come; None if there is no damage."""
+        """The damage of the first unsound gzip member that has any of these bytes; None if all are
+        sound.
+        """
+        del start, stop
+        return None
 
     def resume(self, least: int = 0) -> bool:
         """Continue after an interruption, and return whether bytes are left. May advance
         `position`.
         """
-
-    def hexdigest(self) -> str | None:
-        """blake3 of the whole stream; None if not requested, or if part of it is missing."""
-
-    def members(self) -> Sequence[tuple[int, int]]:
-        """Where each gzip member begins, in file and stream; empty for a plain file or after
-        damage.
-        """
-
-
-class PlainStream:
-    """A file without compression. The stream is the file, and any offset can be read."""
-
-    compression: Compression = "none"
-    interruption: Damage | None = None
-    guessed = False
-
-    def __init__(self, file: HashedFile) -> None:
-        self._file = file
-
-    @property
-    def end(self) -> int:
-        return self._file.end
-
-    @property
-    def position(self) -> int:
-        return self._file.end
-
-    def bound(self) -> int:
-        return self._file.end
-
-    def ends_at(self, at: int) -> bool:
-        return at == self._file.end
-
-    def window(self, start: int, length: int) -> bytes:
-        return self._file.read(start, length)
-
-    def fork(self) -> PlainStream:
-        return self
-
-    def inspect(self, start: int, stop: int) -> Damage | None:  # noqa: ARG002 - no gzip, no damage
-        return None
-
-    def resume(self, least: int = 0) -> bool:  # noqa: ARG002 - there are no interruptions
+        del least
         return True
 
     def hexdigest(self) -> str | None:
+        """blake3 of the whole stream; None if not requested, or if part of it is missing."""
         return self._file.hexdigest()
 
     def members(self) -> Sequence[tuple[int, int]]:
+        """The start of each member that was read so far, as offsets in the file and in the stream.
+        Empty for a plain file, after damage, or if the members were not requested.
+        """
         return ()
 
 
