@@ -24,7 +24,7 @@ from tfrecreg.core.records.gzip_writer import (
     MEMBER_HEADER,
     RESERVED,
 )
-from tfrecreg.core.records.scanner import load_scanner, scanner_kind
+from tfrecreg.core.records.scanner import native_members, scanner_kind
 from tfrecreg.core.records.stream import READ_BYTES, HashedFile, only_zeros
 from tfrecreg.core.storage.interface import Readable, Reader, Storage
 from tfrecreg.core.values.errors import StorageError
@@ -223,7 +223,7 @@ _KRAFT = 128
 
 def member_places(file: HashedFile, at: int) -> Iterator[int]:
     """The offsets at which a member may begin, in order, starting at byte `at` of the file."""
-    find = load_scanner().members if scanner_kind() == "native" else python_members
+    find = native_members if scanner_kind() == "native" else python_members
     data, whole = b"", False
     while data or not whole:
         # A header that begins in the first half of the buffer ends in the second half at the

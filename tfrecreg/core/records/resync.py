@@ -16,8 +16,8 @@ After tests 1 to 3 the number of records is exact. After test 4 the number of lo
 unknown: the lost bytes count as one record, and their fault says so.
 
 All tests read ahead through forks of the stream, block by block, and ignore stated lengths. One
-pass of a :class:`~tfrecreg.core.records.frame_scan.Finder` does tests 3 and 4. The total number of
-bytes that a scan reads ahead is bounded.
+pass of a :class:`~tfrecreg.core.records.frame_scan.PythonFinder` does tests 3 and 4. The total
+number of bytes that a scan reads ahead is bounded.
 """
 
 from __future__ import annotations
