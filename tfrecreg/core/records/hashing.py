@@ -12,14 +12,14 @@ import os
 import struct
 import sys
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from queue import SimpleQueue
 from threading import Semaphore, Thread
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, Union
 
 from blake3 import blake3
 
-from tfrecreg.core.storage.interface import Readable, Writer
+from tfrecreg.core.storage.interface import Readable, Reader, Writer
 
 if TYPE_CHECKING:
     import numpy as np
@@ -53,18 +53,36 @@ def hash_file(
     storage: Readable, path: str, *, expected: str = "", copy: Writer | None = None
 ) -> tuple[int, str]:
     """Read a file in bounded memory; return its size in bytes and its blake3 as hex."""
-    hasher = blake3()
-    position = 0
+    hasher = FileHasher(sha256=False)
     with storage.open(path) as reader:
-        while chunk := reader.read_at(position, _CHUNK):
+        for chunk in _chunks(reader, copy):
             hasher.update(chunk)
-            if copy is not None:
-                copy.write(chunk)
-            position += len(chunk)
-        digest = hasher.hexdigest()
+        size, digest, _ = hasher.digest()
         if digest != expected and expected:
-            reader.confirm(0, position)
-    return position, digest
+            reader.confirm(0, size)
+    return size, digest
+
+
+def hash_both(storage: Readable, path: str, copy: Writer | None = None) -> FileDigest:
+    """Read a file in bounded memory; return its size, blake3 and sha256."""
+    hasher = FileHasher(ahead=8)
+    try:
+        with storage.open(path) as reader:
+            for chunk in _chunks(reader, copy):
+                hasher.update(chunk)
+    finally:
+        hasher.close()
+    return hasher.digest()
+
+
+def _chunks(reader: Reader, copy: Writer | None) -> Iterator[bytes]:
+    """Yield the content of a file in pieces, and write it to `copy`."""
+    position = 0
+    while chunk := reader.read_at(position, _CHUNK):
+        if copy is not None:
+            copy.write(chunk)
+        yield chunk
+        position += len(chunk)
 
 
 class HashThread:
@@ -72,7 +90,7 @@ class HashThread:
     :meth:`close`, or when this object is garbage collected.
     """
 
-    def __init__(self, *hashers: Callable[[_Piece], object], ahead: int = 2) -> None:
+    def __init__(self, *hashers: Callable[[_Piece], object], ahead: int) -> None:
         bytes(_REUSED)
         self._hashers = hashers
         self._ahead = ahead
@@ -127,28 +145,28 @@ def _work(
 
 
 class FileHasher:
-    """Computes blake3 and sha256 of a file from its pieces. The second piece starts a thread."""
+    """Computes blake3 and sha256 of a file from its pieces.
 
-    def __init__(self, *, sha256: bool = True) -> None:
+    With `ahead`, the second piece starts a thread; at most this many pieces wait for the thread.
+    """
+
+    def __init__(self, *, sha256: bool = True, ahead: int = 0) -> None:
+        self.bytes = 0
+        """Size of all pieces so far."""
         self._blake3 = blake3()
         self._sha256 = hashlib.sha256() if sha256 else None
         hashers = (each for each in (self._blake3, self._sha256) if each is not None)
         self._updates = tuple(each.update for each in hashers)
-        self._bytes = 0
-        self._pieces = 0
+        self._ahead = ahead
         self._thread: HashThread | None = None
 
-    def update(self, piece: bytes) -> None:
+    def update(self, piece: _Piece) -> None:
         """Add the next piece; it may be hashed later."""
-        self._bytes += len(piece)
-        self._pieces += 1
-        if self._pieces == 1:
-            for update in self._updates:
-                update(piece)
-            return
-        if self._thread is None:
-            self._thread = HashThread(*self._updates, ahead=8)
-        self._thread.update(piece)
+        if self._thread is None and self._ahead and self.bytes:
+            self._thread = HashThread(*self._updates, ahead=self._ahead)
+        for update in self._updates if self._thread is None else (self._thread.update,):
+            update(piece)
+        self.bytes += len(piece)
 
     def close(self) -> None:
         """Wait until all pieces are hashed. A second call does nothing."""
@@ -160,23 +178,7 @@ class FileHasher:
         """Size and digests of all pieces."""
         self.close()
         sha256 = self._sha256.hexdigest() if self._sha256 is not None else ""
-        return FileDigest(self._bytes, self._blake3.hexdigest(), sha256)
-
-
-def hash_both(storage: Readable, path: str, copy: Writer | None = None) -> FileDigest:
-    """Read a file in bounded memory; return its size, blake3 and sha256."""
-    hasher = FileHasher()
-    position = 0
-    try:
-        with storage.open(path) as reader:
-            while chunk := reader.read_at(position, _CHUNK):
-                hasher.update(chunk)
-                if copy is not None:
-                    copy.write(chunk)
-                position += len(chunk)
-    finally:
-        hasher.close()
-    return hasher.digest()
+        return FileDigest(self.bytes, self._blake3.hexdigest(), sha256)
 
 
 DIGEST_BYTES = 16

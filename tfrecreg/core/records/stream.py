@@ -7,12 +7,9 @@ the first 12 bytes.
 
 from __future__ import annotations
 
-import hashlib
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-
-from blake3 import blake3
 
 from tfrecreg.core.records.framing import HEADER_BYTES, header_length
 from tfrecreg.core.records.gzip_writer import (
@@ -22,7 +19,7 @@ from tfrecreg.core.records.gzip_writer import (
     WINDOW_BITS,
     Compression,
 )
-from tfrecreg.core.records.hashing import HashThread
+from tfrecreg.core.records.hashing import FileHasher, HashThread
 from tfrecreg.core.storage.interface import Reader
 
 SNIFF_BYTES = 1 << 16
@@ -179,10 +176,8 @@ class HashedFile:
         corrected.
         """
         self._reader = reader
-        self._hasher = blake3() if digest else None
-        self._sha256 = hashlib.sha256() if digest and sha256 else None
-        self._hashed = 0
-        self._thread: HashThread | None = None
+        is_large = reader.size >= _LARGE_BYTES and HashThread.pays()
+        self._hasher = FileHasher(sha256=sha256, ahead=2 * is_large) if digest else None
 
     def read(self, start: int, length: int) -> bytes:
         """Up to `length` bytes from `start`; fewer only where the file ends."""
@@ -192,33 +187,22 @@ class HashedFile:
         data = self._reader.read_at(start, length)
         if len(data) < length:
             self.end = start + len(data)
-        if self._hasher is not None and start <= self._hashed < start + len(data):
-            self._hash(self._hasher, memoryview(data)[self._hashed - start :])
+        hasher = self._hasher
+        if hasher is not None and start <= hasher.bytes < start + len(data):
+            hasher.update(memoryview(data)[hasher.bytes - start :])
         return data
-
-    def _hash(self, hasher: blake3, piece: memoryview) -> None:
-        updates = [each.update for each in (hasher, self._sha256) if each is not None]
-        large = self._hashed and self.end >= _LARGE_BYTES
-        if self._thread is None and large and HashThread.pays():
-            self._thread = HashThread(*updates)
-        for update in updates if self._thread is None else (self._thread.update,):
-            update(piece)
-        self._hashed += len(piece)
 
     def hexdigest(self) -> str | None:
         """blake3 of the whole file; None if not requested."""
         if self._hasher is None:
             return None
-        while self.read(self._hashed, READ_BYTES):
+        while self.read(self._hasher.bytes, READ_BYTES):
             pass
-        if self._thread is not None:
-            self._thread.close()
-            self._thread = None
-        return self._hasher.hexdigest()
+        return self._hasher.digest().blake3
 
     def sha256(self) -> str | None:
         """SHA-256 of the whole file as hex, after :meth:`hexdigest`; None if not requested."""
-        return self._sha256.hexdigest() if self._sha256 is not None else None
+        return (self._hasher.digest().sha256 or None) if self._hasher is not None else None
 
 
 def only_zeros(read: Callable[[int, int], bytes], at: int) -> bool:

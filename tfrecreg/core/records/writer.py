@@ -191,7 +191,7 @@ class ShardWriter(Unfinished):
         self._index_path = index_path
         self._encoder = RecordEncoder(compression)
         self._stream = blake3() if compression == "gzip" else None
-        self._hasher = FileHasher(sha256=sha256)
+        self._hasher = FileHasher(sha256=sha256, ahead=8)
         self._parts: list[bytes] = []
         self._pending = 0
         self._written: WrittenShard | None = None
