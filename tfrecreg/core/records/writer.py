@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-from array import array
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -40,18 +39,15 @@ class Segment:
     """Path of the file in its storage."""
     bytes: int
     """Size of the file in bytes."""
-    lengths: array[int]
-    """Size of each payload in bytes."""
-    payload_bytes: int
     index: IndexBuilder
-    """The index of the records. It has no rows if the records came without digests."""
+    """The index of the records."""
     members: list[tuple[int, int]]
     """Offsets of each gzip member in the file and in the segment's stream."""
 
     @property
     def stream_bytes(self) -> int:
         """Size of the decompressed segment in bytes."""
-        return self.payload_bytes + OVERHEAD * len(self.lengths)
+        return sum(self.index.lengths) + OVERHEAD * len(self.index)
 
 
 _BUFFER = 1 << 18
@@ -85,22 +81,17 @@ class _RecordWriter(Unfinished):
     def __init__(self, file: Writer, compression: Compression, *, apart: bool = False) -> None:
         self._file = file
         self._gzip = GzipEncoder(apart=apart) if compression == "gzip" else None
-        self._index = IndexBuilder()  # with a row for each record that came with a digest
-        self._lengths = array("Q")
-        self._payload_bytes = 0
+        self._index = IndexBuilder()
         self._parts: list[bytes] = []
         self._pending = 0
 
-    def write(self, payload: bytes, *, digest: bytes | None, key: str) -> None:
+    def write(self, payload: bytes, *, digest: bytes, key: str) -> None:
         """Append one record."""
         if len(payload) > MAX_LENGTH:
             raise UsageError(
                 f"the record of `{key}` has {len(payload)} bytes, but at most {MAX_LENGTH} fit"
             )
-        if digest is not None:
-            self._index.add(digest, len(payload), key)
-        self._lengths.append(len(payload))
-        self._payload_bytes += len(payload)
+        self._index.add(digest, len(payload), key)
         header, footer = frame(payload)
         if self._gzip is None:
             self._put(header, payload, footer)
@@ -152,14 +143,13 @@ class ShardWriter(_RecordWriter):
         *,
         compression: Compression = "none",
         index_path: str | None = None,
-        sha256: bool = True,
     ) -> None:
         super().__init__(storage.create(path), compression)
         self._storage = storage
         self._path = path
         self._index_path = index_path
         self._stream = blake3() if compression == "gzip" else None
-        self._hasher = FileHasher(sha256=sha256, ahead=8)
+        self._hasher = FileHasher(ahead=8)
         self._written: WrittenShard | None = None
 
     @property
@@ -177,8 +167,6 @@ class ShardWriter(_RecordWriter):
         """
         self.end_member()
         self._index.extend(segment.index)
-        self._lengths.extend(segment.lengths)
-        self._payload_bytes += segment.payload_bytes
         gzip = self._gzip
         if gzip is not None and not gzip.fits(segment.members, segment.bytes):
             for record in _records(storage, segment):
@@ -198,9 +186,6 @@ class ShardWriter(_RecordWriter):
         """Finish the shard and its index. Both are durable when this method returns."""
         if self._written is not None:
             return self._written
-        if self._index_path is not None and len(self._index) != len(self._lengths):
-            self.abort()
-            raise ValueError(f"the shard `{self._path}` has records without a digest for its index")
         if self._gzip is not None:
             self._put(self._gzip.close())
         self._flush()
@@ -212,8 +197,8 @@ class ShardWriter(_RecordWriter):
         file = self._hasher.digest()
         self._written = WrittenShard(
             file=file,
-            records=len(self._lengths),
-            payload_bytes=self._payload_bytes,
+            records=len(self._index),
+            payload_bytes=sum(self._index.lengths),
             stream_blake3=file.blake3 if self._stream is None else self._stream.hexdigest(),
             index=index,
         )
@@ -251,7 +236,7 @@ def _records(storage: Storage, segment: Segment) -> Iterator[bytes]:
     pieces = inflated(storage, segment.path)
     buffer = bytearray()
     at = 0
-    for length in segment.lengths:
+    for length in segment.index.lengths:
         end = at + length + OVERHEAD
         if len(buffer) < end:
             del buffer[:at]
@@ -281,8 +266,6 @@ class SegmentWriter(_RecordWriter):
         return Segment(
             path=self._path,
             bytes=self._bytes,
-            lengths=self._lengths,
-            payload_bytes=self._payload_bytes,
             index=self._index,
             members=self._gzip.members if self._gzip is not None else [],
         )
