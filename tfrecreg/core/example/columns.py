@@ -11,7 +11,7 @@ In a layout, a feature has a single BYTES or INT64 value, or any number of FLOAT
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -26,11 +26,6 @@ MAX_SLOTS = 200
 _MAX_NAME = 1 << 10
 """The maximum number of features in a layout, and the maximum number of characters in a name. The
 cost of a trial grows with both."""
-
-_TRIES = 6
-"""Maximum number of layouts that are tried on a batch. Each is the layout of one of its records."""
-_WORTH_IT = 32
-"""Minimum number of records for which arrays are faster than decoding each record."""
 
 
 class Slot(NamedTuple):
@@ -93,46 +88,6 @@ def read_columns(
         for column in columns
         if rows.size
     ]
-
-
-Group = tuple[_Ints, Example, dict[str, tuple[Slot, Column]]]
-"""Records of one layout: their ascending positions, one decoded record, and columns by feature."""
-
-
-def divide(
-    memory: bytes,
-    starts: Sequence[int],
-    lengths: Sequence[int],
-    example: Callable[[int], Example | None],
-    read: Callable[..., tuple[_Ints, list[Column]]],
-) -> tuple[list[Group], Sequence[int]]:
-    """Group payloads by layout. Returns the groups, and the ascending positions of the rest.
-
-    If groups would hold less than an eighth of the payloads, there are no groups: it is faster to
-    decode everything than to read some payloads in groups and to decode the rest.
-    """
-    rows = np.arange(len(lengths))
-    offsets, sizes = np.asarray(starts, np.int64), np.asarray(lengths, np.int64)
-    apart: list[int] = []
-    groups: list[Group] = []
-    for _ in range(_TRIES):
-        if len(rows) < _WORTH_IT:
-            break
-        sample = example(int(rows[0])) or {}
-        layout = layout_of(sample)
-        if layout is None:
-            apart.append(int(rows[0]))
-            rows = rows[1:]
-            continue
-        found, columns = read(layout, memory, offsets[rows], sizes[rows])
-        if not found.size:
-            break
-        named = {slot.name: (slot, column) for slot, column in zip(layout, columns, strict=True)}
-        groups.append((rows[found], sample, named))
-        rows = np.delete(rows, found)
-    if 8 * sum(len(positions) for positions, _, _ in groups) < len(lengths):
-        return [], range(len(lengths))
-    return groups, sorted((*apart, *rows.tolist()))
 
 
 def entry_head(slot: Slot) -> bytes:

@@ -16,13 +16,19 @@ import numpy as np
 import numpy.typing as npt
 
 from tfrecreg.core.example import columns as with_numpy
-from tfrecreg.core.example.columns import Column, Group, Layout, entry_head
+from tfrecreg.core.example.columns import Column, Layout, Slot, entry_head, layout_of
 from tfrecreg.core.example.decode import canonical, decode_fast
+from tfrecreg.core.example.model import Example
 from tfrecreg.core.records.batch import RecordBatch
 from tfrecreg.core.records.hashing import DIGEST_BYTES, record_digest
 from tfrecreg.core.records.scanner import load_scanner, scanner_kind
 
 _Ints = npt.NDArray[np.int64]
+
+_TRIES = 6
+"""Maximum number of layouts that are tried on a batch. Each is the layout of one of its records."""
+_WORTH_IT = 32
+"""Minimum number of records for which arrays are faster than decoding each record."""
 
 _DIGESTED = 2
 """This flag says that the scanner computed the payload's digest."""
@@ -94,13 +100,39 @@ def layout_columns(
     return rows[:found], [Column(*each[:, :found]) for each in values]
 
 
+Group = tuple[_Ints, Example, dict[str, tuple[Slot, Column]]]
+"""Records of one layout: their ascending positions, one decoded record, and columns by feature."""
+
+
 def divide_batch(batch: RecordBatch) -> tuple[list[Group], Sequence[int]]:
-    """The result of :func:`tfrecreg.core.example.columns.divide` for a batch with payloads in
-    memory.
+    """Group the payloads of a batch by layout; they must be in memory. Returns the groups, and the
+    ascending positions of the rest.
+
+    If groups would hold less than an eighth of the payloads, there are no groups: it is faster to
+    decode everything than to read some payloads in groups and to decode the rest.
     """
-    return with_numpy.divide(
-        batch.memory, batch.starts, batch.lengths, batch.example, read=layout_columns
-    )
+    rows = np.arange(len(batch))
+    starts, lengths = _places(batch)
+    apart: list[int] = []
+    groups: list[Group] = []
+    for _ in range(_TRIES):
+        if len(rows) < _WORTH_IT:
+            break
+        sample = batch.example(int(rows[0])) or {}
+        layout = layout_of(sample)
+        if layout is None:
+            apart.append(int(rows[0]))
+            rows = rows[1:]
+            continue
+        found, columns = layout_columns(layout, batch.memory, starts[rows], lengths[rows])
+        if not found.size:
+            break
+        named = {slot.name: (slot, column) for slot, column in zip(layout, columns, strict=True)}
+        groups.append((rows[found], sample, named))
+        rows = np.delete(rows, found)
+    if 8 * sum(len(positions) for positions, _, _ in groups) < len(batch):
+        return [], range(len(batch))
+    return groups, sorted((*apart, *rows.tolist()))
 
 
 @lru_cache(maxsize=64)
