@@ -26,8 +26,7 @@ from tfrecreg.core.records.gzip_writer import (
 )
 from tfrecreg.core.records.scanner import native_members, scanner_kind
 from tfrecreg.core.records.stream import READ_BYTES, HashedFile, only_zeros
-from tfrecreg.core.storage.interface import Readable, Reader, Storage
-from tfrecreg.core.values.errors import StorageError
+from tfrecreg.core.storage.interface import Readable, Reader
 
 Members = tuple[tuple[int, int], ...]
 """Where each member begins: its offsets in the file and in the decompressed stream. Ascending."""
@@ -189,25 +188,18 @@ def decoded_size(storage: Readable, path: str) -> int | None:
     The file is decompressed, because its last trailer has only the size of the last member, modulo
     2^32.
     """
-    with storage.open(path) as reader:
-        inflater = Inflater(reader, 0, 0)
-        try:
-            while inflater.read(_SKIP_BYTES):
-                pass
-        except DamagedGzipError:
-            return None
-        return inflater.position if inflater.members else None
+    try:
+        return sum(map(len, inflated(storage, path)))
+    except DamagedGzipError:
+        return None
 
 
-def inflated(storage: Storage, path: str) -> Iterator[bytes]:
-    """The decompressed content of a gzip file that this package wrote, in pieces."""
+def inflated(storage: Readable, path: str) -> Iterator[bytes]:
+    """The decompressed content of a gzip file, in pieces."""
     with storage.open(path) as reader:
         inflater = Inflater(reader, 0, 0)
-        try:
-            while piece := inflater.read(_SKIP_BYTES):
-                yield piece
-        except DamagedGzipError:
-            raise StorageError(f"`{path}` is damaged") from None
+        while piece := inflater.read(_SKIP_BYTES):
+            yield piece
 
 
 HEADER_LIMIT = 1 << 20

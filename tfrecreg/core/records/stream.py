@@ -19,7 +19,7 @@ from tfrecreg.core.records.gzip_writer import (
     WINDOW_BITS,
     Compression,
 )
-from tfrecreg.core.records.hashing import FileHasher, HashThread
+from tfrecreg.core.records.hashing import FileHasher, threads_pay
 from tfrecreg.core.storage.interface import Reader
 
 SNIFF_BYTES = 1 << 16
@@ -176,7 +176,7 @@ class HashedFile:
         corrected.
         """
         self._reader = reader
-        is_large = reader.size >= _LARGE_BYTES and HashThread.pays()
+        is_large = reader.size >= _LARGE_BYTES and threads_pay()
         self._hasher = FileHasher(sha256=sha256, ahead=2 * is_large) if digest else None
 
     def read(self, start: int, length: int) -> bytes:

@@ -20,7 +20,7 @@ from tfrecreg.core.example.decode import canonical
 from tfrecreg.core.example.model import NotAnExampleError, encode
 from tfrecreg.core.example.values import to_example
 from tfrecreg.core.records.framing import MAX_LENGTH, OVERHEAD, frame
-from tfrecreg.core.records.gzip_access import inflated
+from tfrecreg.core.records.gzip_access import DamagedGzipError, Inflater, inflated
 from tfrecreg.core.records.gzip_writer import Compression, GzipEncoder
 from tfrecreg.core.records.hashing import FileDigest, FileHasher, record_digest
 from tfrecreg.core.records.index import IndexBuilder
@@ -166,6 +166,12 @@ class ShardWriter(_RecordWriter):
         end of one of its members. This affects about one in ten thousand segments.
         """
         self.end_member()
+        try:
+            self._append(storage, segment)
+        except DamagedGzipError as error:
+            raise StorageError(f"`{segment.path}` is damaged: {error}") from None
+
+    def _append(self, storage: Storage, segment: Segment) -> None:
         self._index.extend(segment.index)
         gzip = self._gzip
         if gzip is not None and not gzip.fits(segment.members, segment.bytes):
@@ -233,21 +239,13 @@ def _pieces(storage: Storage, segment: Segment) -> Iterator[bytes]:
 
 def _records(storage: Storage, segment: Segment) -> Iterator[bytes]:
     """Yield the records of a compressed segment, each with its frame."""
-    pieces = inflated(storage, segment.path)
-    buffer = bytearray()
-    at = 0
-    for length in segment.index.lengths:
-        end = at + length + OVERHEAD
-        if len(buffer) < end:
-            del buffer[:at]
-            at, end = 0, end - at
-        while len(buffer) < end:
-            piece = next(pieces, b"")
-            if not piece:
-                raise StorageError(f"`{segment.path}` is shorter than when it was written")
-            buffer += piece
-        yield bytes(buffer[at:end])
-        at = end
+    with storage.open(segment.path) as reader:
+        inflater = Inflater(reader, 0, 0)
+        for length in segment.index.lengths:
+            record = inflater.exactly(length + OVERHEAD)
+            if len(record) < length + OVERHEAD:
+                raise DamagedGzipError("it is shorter than when it was written")
+            yield record
 
 
 class SegmentWriter(_RecordWriter):
