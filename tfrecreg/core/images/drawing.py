@@ -27,7 +27,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from tfrecreg.core.example.model import Example, Kind
 from tfrecreg.core.images.decoder import Conversion, Undecodable, convert_image
@@ -359,19 +359,13 @@ def _name(each: DrawnObject) -> Markup:
     assert each.box is not None
     at_right = each.box.left > 0.6
     across = each.box.left + each.box.width if at_right else each.box.left
+    place = f'x="{_number(100 * across)}%" y="{_number(100 * min(each.box.top, 0.94))}%"'
+    shift, anchor = (-5, "end") if at_right else (5, "start")
+    name = escape(each.mark.name)
     return Markup(
-        '<text data-name="{}" x="{}%" y="{}%" dx="{}" dy="13" text-anchor="{}" font-size="11" '
-        'fill="{}" stroke="{}" stroke-width="5" stroke-linejoin="round" paint-order="stroke">'
-        "{}</text>"
-    ).format(
-        each.mark.name,
-        _number(100 * across),
-        _number(100 * min(each.box.top, 0.94)),
-        -5 if at_right else 5,
-        "end" if at_right else "start",
-        INK,
-        COLORS[each.mark.color],
-        each.mark.name,
+        f'<text data-name="{name}" {place} dx="{shift}" dy="13" text-anchor="{anchor}" '
+        f'font-size="11" fill="{INK}" stroke="{COLORS[each.mark.color]}" stroke-width="5" '
+        f'stroke-linejoin="round" paint-order="stroke">{name}</text>'
     )
 
 

@@ -29,11 +29,8 @@ from tfrecreg.core.records.resync import (
     Offsets,
     Resolution,
     Resync,
-    cut_detail,
-    data_detail,
     data_holds,
     foreign_detail,
-    gzip_rest,
     header_detail,
     huge_detail,
     lost,
@@ -259,7 +256,8 @@ class _Scanner:
         many = self._resync.after_many(stream, at) if self._faults >= _MOST_FAULTS else None
         if walked.stop is Stop.DATA and length is not None:
             found = many or self._resync.after_data(stream, at, length)
-            detail = data_detail(walked.crc, walked.stored, at, found)
+            detail = f"data checksum should be 0x{walked.crc:08x}, found 0x{walked.stored:08x}"
+            detail += lost(at, found)
             yield from self._fault("CRC002", length, detail, exact=found.exact)
         elif walked.stop is Stop.HUGE and length is not None:
             found = many or self._resync.after_huge(stream, at, length)
@@ -303,8 +301,9 @@ class _Scanner:
         if stream.interruption is not None:
             return (yield from self._interrupted(stream.interruption))
         if length is not None:
-            detail = cut_detail(self._at, length, self._drain())
-            yield from self._fault("CRC003", length, detail)
+            end = self._at + OVERHEAD + length
+            detail = f"the record should end at byte {end}, but the stream ends at byte "
+            yield from self._fault("CRC003", length, f"{detail}{self._drain()}")
         elif self._at == 0 and any(head[4:8]):
             # These are not even the first bytes of a header: the upper half of a length is zero.
             detail = foreign_detail(head, left)
@@ -342,7 +341,16 @@ class _Scanner:
             code, detail = "CRC009", damage.detail
             if not damage.misread:
                 code = "CRC007"
-                detail += gzip_rest(at, behind, lost=lost, going=going, known=known)
+                if not lost:
+                    detail += "; no record is lost"
+                elif not going:
+                    detail += f"; the stream is lost from byte {at} on"
+                elif known:
+                    detail += f"; bytes {at} to {behind} of the stream are lost"
+                    detail += " and count as one record"
+                else:
+                    detail += f"; an unknown part of the stream, from byte {at} on, is lost"
+                    detail += " and counts as one record"
             yield Fault(code, offset, number, size, detail, outcome, exact=not lost)
         if going and (lost or not damage.lossless):
             self._gap = True
