@@ -16,7 +16,6 @@ from bisect import bisect
 from collections import deque
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
-from typing import TypeVar
 
 import google_crc32c
 
@@ -50,26 +49,6 @@ from tfrecreg.core.values.findings import TensorflowOutcome
 
 SAME_BYTES = "a second read of the store gave the same bytes"
 """If a second read confirmed a fault, its detail ends with these words."""
-
-T = TypeVar("T")
-
-
-def confirmed(events: Iterator[T], reader: Reader, compression: Compression) -> Iterator[T]:
-    """The events of a scan. If the file is in a store, the bytes of each fault are compared with a
-    second read.
-    """
-    for event in events:
-        if isinstance(event, Fault):
-            start, stop = 0, reader.size
-            if compression == "none":  # in gzip, offsets are those of the decompressed stream
-                length = event.length if event.length is not None else HEADER_BYTES
-                start = event.offset
-                stop = min(stop, start + OVERHEAD + length)
-            if reader.confirm(start, stop):
-                yield replace(event, detail=f"{event.detail}; {SAME_BYTES}")
-                continue
-        yield event
-
 
 BATCH_BYTES = 1 << 20
 """Bytes of the stream per read and per batch."""
@@ -117,7 +96,10 @@ def scan(
             detail = f"compression should be `{declared}`, found `{stream.compression}`"
             outcome = of_misread(declared, file.read, file.end)
             pending = Fault("CRC006", 0, None, None, detail, outcome)
-        yield from confirmed(_all(scanner, pending), reader, stream.compression)
+        for event in _all(scanner, pending):
+            if isinstance(event, Fault):
+                event = _confirmed(event, reader, stream.compression)
+            yield event
         yield StreamEnd(
             compression=stream.compression,
             file_bytes=file.end,
@@ -129,6 +111,18 @@ def scan(
             sha256=file.sha256(),
             members=tuple(stream.members()),
         )
+
+
+def _confirmed(fault: Fault, reader: Reader, compression: Compression) -> Fault:
+    """A fault. If the file is in a store, its bytes are compared with a second read."""
+    start, stop = 0, reader.size
+    if compression == "none":  # in gzip, offsets are those of the decompressed stream
+        length = fault.length if fault.length is not None else HEADER_BYTES
+        start = fault.offset
+        stop = min(stop, start + OVERHEAD + length)
+    if not reader.confirm(start, stop):
+        return fault
+    return replace(fault, detail=f"{fault.detail}; {SAME_BYTES}")
 
 
 def _all(scanner: _Scanner, pending: Fault | None) -> Iterator[RecordBatch | Fault]:
