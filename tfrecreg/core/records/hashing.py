@@ -12,7 +12,7 @@ import os
 import struct
 import sys
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, Union
 
 from blake3 import blake3
@@ -53,11 +53,8 @@ def hash_file(
     storage: Readable, path: str, *, expected: str = "", copy: Writer | None = None
 ) -> tuple[int, str]:
     """Read a file in bounded memory; return its size in bytes and its blake3 as hex."""
-    hasher = FileHasher(sha256=False)
     with storage.open(path) as reader:
-        for chunk in _chunks(reader, copy):
-            hasher.update(chunk)
-        size, digest, _ = hasher.digest()
+        size, digest, _ = _hashed(reader, FileHasher(sha256=False), copy)
         if digest != expected and expected:
             reader.confirm(0, size)
     return size, digest
@@ -65,24 +62,21 @@ def hash_file(
 
 def hash_both(storage: Readable, path: str, copy: Writer | None = None) -> FileDigest:
     """Read a file in bounded memory; return its size, blake3 and sha256."""
-    hasher = FileHasher(ahead=8)
+    with storage.open(path) as reader:
+        return _hashed(reader, FileHasher(ahead=8), copy)
+
+
+def _hashed(reader: Reader, hasher: FileHasher, copy: Writer | None) -> FileDigest:
+    position = 0
     try:
-        with storage.open(path) as reader:
-            for chunk in _chunks(reader, copy):
-                hasher.update(chunk)
+        while chunk := reader.read_at(position, _CHUNK):
+            hasher.update(chunk)
+            if copy is not None:
+                copy.write(chunk)
+            position += len(chunk)
     finally:
         hasher.close()
     return hasher.digest()
-
-
-def _chunks(reader: Reader, copy: Writer | None) -> Iterator[bytes]:
-    """Yield the content of a file in pieces, and write it to `copy`."""
-    position = 0
-    while chunk := reader.read_at(position, _CHUNK):
-        if copy is not None:
-            copy.write(chunk)
-        yield chunk
-        position += len(chunk)
 
 
 def threads_pay() -> bool:

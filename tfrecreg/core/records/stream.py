@@ -140,27 +140,30 @@ def sniff_compression(head: bytes, declared: Compression | None = None) -> Compr
     """
     if header_length(head) is not None:
         return "none"
-    whole = head[:3] == MAGIC
-    inflater = zlib.decompressobj(GZIP_BITS if whole else WINDOW_BITS)
-    try:
-        begin = inflater.decompress(head if whole else head[len(MEMBER_HEADER) :], HEADER_BYTES)
-        if header_length(begin) is not None or (whole and inflater.eof and not begin):
-            return "gzip"
-    except zlib.error:
-        pass
+    begin, ended = _inflated_start(head)
+    if header_length(begin) is not None or (head[:3] == MAGIC and ended and not begin):
+        return "gzip"
     if declared == "gzip" and head:
         return "gzip" if head[:3] == MAGIC[: len(head)] else "none"
     return "gzip" if head[:3] == MAGIC and declared is None else "none"
 
 
+def _inflated_start(head: bytes) -> tuple[bytes, bool]:
+    """The first decompressed bytes of a file, and whether they are all of a member. Empty if the
+    data do not inflate. A damaged gzip header is skipped.
+    """
+    whole = head[:3] == MAGIC
+    inflater = zlib.decompressobj(GZIP_BITS if whole else WINDOW_BITS)
+    try:
+        begin = inflater.decompress(head if whole else head[len(MEMBER_HEADER) :], HEADER_BYTES)
+    except zlib.error:
+        return b"", False
+    return begin, inflater.eof
+
+
 def begins_with_record(head: bytes) -> bool:
     """Whether a file with these first bytes begins with a record's header, plain or in gzip."""
-    if head[:3] == MAGIC:
-        try:
-            head = zlib.decompressobj(GZIP_BITS).decompress(head, HEADER_BYTES)
-        except zlib.error:
-            return False
-    return header_length(head) is not None
+    return header_length(_inflated_start(head)[0] if head[:3] == MAGIC else head) is not None
 
 
 class HashedFile:
