@@ -102,7 +102,7 @@ def test_quantiles_are_those_of_numpy_within_their_bound(tmp_path: Path) -> None
 
 
 def test_the_same_columns_decoded_and_from_the_wire(tmp_path: Path, monkeypatch) -> None:
-    from tfrecreg.core.example import columns
+    from tfrecreg.core.records import batch_columns as columns
 
     pattern = write(tmp_path, map(as_written, alike_examples(500)))
     found: Any = ours(pattern, StatisticsOptions(schema=IMAGES))

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from image_support import jpeg, png
 
-from tfrecreg.core.example import columns
 from tfrecreg.core.example.model import Feature, encode
 from tfrecreg.core.example.values import bytes_feature, float_feature, int64_feature
+from tfrecreg.core.records import batch_columns as columns
 
 VALIDATORS = ("annotations", "duplicates", "images", "inflation")
 

@@ -11,9 +11,9 @@ from check_support import Document, document, framed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tfrecreg.core.example import columns
 from tfrecreg.core.example.model import Feature, encode
 from tfrecreg.core.example.values import bytes_feature, float_feature, int64_feature, unset_feature
+from tfrecreg.core.records import batch_columns as columns
 
 ALWAYS = "presence { min_fraction: 1 }"
 SCHEMA = f"""

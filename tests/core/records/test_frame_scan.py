@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 
 from tfrecreg.core.records.frame_scan import (
     KEPT_BYTES,
-    Finder,
     FrameScan,
     FrameScanner,
     PythonFinder,
@@ -28,7 +27,13 @@ from tfrecreg.core.records.frame_scan import (
     stored_length,
 )
 from tfrecreg.core.records.framing import MAX_LENGTH, frame, frame_header, header_length, masked_crc
-from tfrecreg.core.records.scanner import ENGINES, NativeFinder, NativeFrameScanner, load_scanner
+from tfrecreg.core.records.scanner import (
+    ENGINES,
+    Finder,
+    NativeFinder,
+    NativeFrameScanner,
+    load_scanner,
+)
 
 Compiled = list[tuple[str, NativeFrameScanner]]
 

@@ -12,7 +12,7 @@ from memory_support import MemoryReader
 
 from tfrecreg.core.records.gzip_access import HEADER_LIMIT, member_places, python_members
 from tfrecreg.core.records.gzip_writer import MAGIC
-from tfrecreg.core.records.scanner import VARIABLE, load_scanner
+from tfrecreg.core.records.scanner import VARIABLE, native_members
 from tfrecreg.core.records.stream import READ_BYTES, HashedFile
 
 FEW = 400
@@ -63,7 +63,7 @@ def soup(dice: random.Random) -> bytes:
 
 
 def expect_same(numbers: range) -> None:
-    find = load_scanner().members
+    find = native_members
     for number in numbers:
         dice = random.Random(number)
         memory = soup(dice)
@@ -87,7 +87,7 @@ def test_both_searches_find_the_same_of_more_places_than_fit_at_once() -> None:
     memory = gzip.compress(b"", mtime=0) * 3_000
     found = python_members(memory, len(memory))
     assert len(found) == 3_000
-    assert list(load_scanner().members(memory, len(memory))) == found
+    assert list(native_members(memory, len(memory))) == found
 
 
 @pytest.mark.usefixtures("compiled")
@@ -97,7 +97,7 @@ def test_both_searches_find_the_same_of_long_names() -> None:
     for size in (HEADER_LIMIT - 12, HEADER_LIMIT - 11, HEADER_LIMIT - 10):
         memory = head + b"n" * size + b"\0" + block
         found = python_members(memory, 1)
-        assert list(load_scanner().members(memory, 1)) == found
+        assert list(native_members(memory, 1)) == found
         assert found == ([0] if len(head) + size + 1 <= HEADER_LIMIT else [])
 
 

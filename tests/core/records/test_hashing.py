@@ -9,7 +9,6 @@ import pytest
 from blake3 import blake3
 from memory_support import MemoryReader
 
-from tfrecreg.core.records.hashing import HashThread
 from tfrecreg.core.records.stream import HashedFile
 
 DATA = bytes(range(256)) * 20
@@ -66,13 +65,13 @@ STEP = 1 << 20
 
 @pytest.fixture(autouse=True)
 def _always_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(HashThread, "pays", staticmethod(lambda: True))
+    monkeypatch.setattr("tfrecreg.core.records.stream.threads_pay", lambda: True)
 
 
 def hashing() -> int:
     """How many threads hash; those that were told to end are waited for."""
     gc.collect()
-    threads = [each for each in threading.enumerate() if each.name == "tfrecreg-hash"]
+    threads = [each for each in threading.enumerate() if each.name.startswith("tfrecreg-hash")]
     for thread in threads:
         thread.join(1)
     return sum(thread.is_alive() for thread in threads)

@@ -287,7 +287,7 @@ def _fresh(
     def segments(parts: Iterator[MadeShard | MadeSegment], count: int) -> Iterator[MadeSegment]:
         for made in islice(parts, count):
             assert isinstance(made, MadeSegment)
-            progress.advance(len(made.segment.lengths), made.segment.bytes)
+            progress.advance(len(made.segment.index), made.segment.bytes)
             yield made
 
     with closing(engine.run(make_part, every)) as parts:

@@ -7,10 +7,10 @@ values are packed in `tensor_content`, but each string has a field of its own.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
 from dataclasses import dataclass
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from math import prod
+from typing import TYPE_CHECKING, Any
 
 from tfrecreg.core.example.model import (
     DELIMITED,
@@ -41,54 +41,22 @@ class Tensor:
     @property
     def count(self) -> int:
         """Number of values."""
-        count = 1
-        for side in self.shape:
-            count *= side
-        return count
+        return prod(self.shape)
 
 
-class _Type(NamedTuple):
-    name: str
-    size: int
-    """Size in bytes of one value; 0 for strings, because each string has its own field."""
-
-
-# DataType of tensorflow/core/framework/types.proto, without types that do not hold plain values.
-_TYPES: Mapping[int, _Type] = MappingProxyType(
-    {
-        1: _Type("float32", 4),
-        2: _Type("float64", 8),
-        3: _Type("int32", 4),
-        4: _Type("uint8", 1),
-        5: _Type("int16", 2),
-        6: _Type("int8", 1),
-        7: _Type("string", 0),
-        8: _Type("complex64", 8),
-        9: _Type("int64", 8),
-        10: _Type("bool", 1),
-        11: _Type("qint8", 1),
-        12: _Type("quint8", 1),
-        13: _Type("qint32", 4),
-        14: _Type("bfloat16", 2),
-        15: _Type("qint16", 2),
-        16: _Type("quint16", 2),
-        17: _Type("uint16", 2),
-        18: _Type("complex128", 16),
-        19: _Type("float16", 2),
-        22: _Type("uint32", 4),
-        23: _Type("uint64", 8),
-    }
+_NAMES = (
+    *("", "float32", "float64", "int32", "uint8", "int16", "int8", "string", "complex64", "int64"),
+    *("bool", "qint8", "quint8", "qint32", "bfloat16", "qint16", "quint16", "uint16"),
+    *("complex128", "float16", "", "", "uint32", "uint64"),
 )
+"""DataType of tensorflow/core/framework/types.proto, without types that hold no plain values."""
+_BITS = re.compile("[0-9]+")
 
 _DTYPE, _SHAPE, _VERSION, _CONTENT, _STRING = 1, 2, 3, 4, 8
 _DEPTH = 0
 """Maximum depth of groups. It is 0, because a tensor has no groups."""
 _MAX_RANK = 254
 """TensorFlow's own limit on the number of dimensions."""
-
-
-class _OtherError(Exception):
-    """The bytes are not a tensor."""
 
 
 def read_tensor(data: bytes) -> Tensor | None:
@@ -102,18 +70,18 @@ def read_tensor(data: bytes) -> Tensor | None:
         return None
     try:
         return _read(data)
-    except (_OtherError, NotAnExampleError):
+    except NotAnExampleError:
         return None
 
 
 def _read(data: bytes) -> Tensor | None:
-    kind: _Type | None = None
+    number_of_type = 0
     shape: tuple[int, ...] | None = None
     content: tuple[int, int] | None = None
     strings = 0
     for (number, wire), start, end in fields(data, 0, len(data), _DEPTH):
         if number == _DTYPE and wire == VARINT:
-            kind = _TYPES.get(*varints(data[start:end]))
+            (number_of_type,) = varints(data[start:end])
         elif number == _SHAPE and wire == DELIMITED:
             shape = _shape(data, start, end)
         elif number == _VERSION and wire == VARINT:
@@ -124,28 +92,31 @@ def _read(data: bytes) -> Tensor | None:
             strings += 1
         else:
             return None
-    if kind is None or shape is None:
+    name = _NAMES[number_of_type] if 0 <= number_of_type < len(_NAMES) else ""
+    if not name or shape is None:
         return None
-    found = Tensor(kind.name, shape, content or (0, 0))
-    if kind.name == "string":
+    found = Tensor(name, shape, content or (0, 0))
+    if name == "string":
         return found if content is None and strings == found.count else None
+    bits = _BITS.search(name)
+    size = int(bits[0]) // 8 if bits is not None else 1  # a bool takes a byte
     start, end = found.content
-    return found if not strings and end - start == found.count * kind.size else None
+    return found if not strings and end - start == found.count * size else None
 
 
-def _shape(data: bytes, start: int, end: int) -> tuple[int, ...]:
+def _shape(data: bytes, start: int, end: int) -> tuple[int, ...] | None:
     sides: list[int] = []
     for tag, first, last in fields(data, start, end, _DEPTH):
         if tag != (2, DELIMITED) or len(sides) == _MAX_RANK:
-            raise _OtherError  # field 3: unknown rank, which serialized tensors do not have
+            return None  # field 3: unknown rank, which serialized tensors do not have
         side = 0
         for inner, at, behind in fields(data, first, last, _DEPTH):
             if inner == (1, VARINT):
                 (side,) = varints(data[at:behind])
             elif inner != (2, DELIMITED):
-                raise _OtherError
+                return None
         if side < 0:
-            raise _OtherError  # -1: unknown size
+            return None  # -1: unknown size
         sides.append(side)
     return tuple(sides)
 
@@ -224,7 +195,7 @@ def parse_tensor(data: bytes) -> NDArray[Any]:
     return flat.reshape(tensor.shape)
 
 
-_NUMBERS = {kind.name: number for number, kind in _TYPES.items() if not kind.name.startswith("q")}
+_NUMBERS = {name: number for number, name in enumerate(_NAMES) if name and name[0] != "q"}
 _DIM = b"\x08"
 """The tag of `size` in a dimension."""
 

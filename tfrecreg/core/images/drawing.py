@@ -24,10 +24,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from tfrecreg.core.example.model import Example, Kind
 from tfrecreg.core.images.decoder import Conversion, Undecodable, convert_image
@@ -73,16 +73,13 @@ def strips_of(example: Example) -> list[tuple[Strip, ...]]:
 
 
 def _masks(example: Example) -> Iterator[Iterator[Strip]]:
-    counts, sizes = example.get(COUNTS), example.get(SIZE)
-    runs = counts.values if counts is not None and counts.kind is Kind.BYTES else None
-    if runs is not None and sizes is not None and sizes.kind is Kind.INT64:
-        pairs = zip(sizes.values[::2], sizes.values[1::2], strict=False)
-        for text, (height, width) in zip(runs, pairs, strict=False):
-            yield _of_runs(text, height, width)
+    runs, sizes = _values(example, COUNTS, Kind.BYTES), _values(example, SIZE, Kind.INT64)
+    if not runs or not sizes:
+        yield from map(_of_image, _values(example, MASK, Kind.BYTES))
         return
-    images = example.get(MASK)
-    if images is not None and images.kind is Kind.BYTES:
-        yield from map(_of_image, images.values)
+    pairs = zip(sizes[::2], sizes[1::2], strict=False)
+    for text, (height, width) in zip(runs, pairs, strict=False):
+        yield _of_runs(text, height, width)
 
 
 def _of_runs(text: bytes, height: int, width: int) -> Iterator[Strip]:
@@ -254,9 +251,8 @@ def marks_of(example: Example, labels: Mapping[str, Sequence[str]]) -> tuple[Cla
 
 def object_marks(example: Example, labels: Mapping[str, Sequence[str]]) -> list[ClassMark]:
     """The class of each object of a record. A class number determines the color."""
-    number_list, text_list = example.get(OBJECT_LABEL), example.get(OBJECT_TEXT)
-    numbers = number_list.values if number_list and number_list.kind is Kind.INT64 else ()
-    texts = text_list.values if text_list and text_list.kind is Kind.BYTES else ()
+    numbers = _values(example, OBJECT_LABEL, Kind.INT64)
+    texts = _values(example, OBJECT_TEXT, Kind.BYTES)
     marks = []
     for at in range(max(len(numbers), len(texts))):
         number = int(numbers[at]) if at < len(numbers) else None
@@ -321,28 +317,18 @@ def draw_over(example: Example | None, images: Iterable[str]) -> Iterator[str]:
 
 def _shapes(mark: ClassMark, objects: Sequence[DrawnObject]) -> Markup:
     color = COLORS[mark.color]
-    masks = Markup().join(_mask_path(each) for each in objects)
+    masks = "".join(_mask_path(each) for each in objects)
     boxes = "".join(_rectangle(each.box) for each in objects if each.box)
     points = "".join(f"M{_units(*point)}h0" for each in objects for point in each.points)
-    parts = [
-        Markup('<path d="{}" fill="{}" fill-opacity=".45"/>').format(masks, color) if masks else "",
-        _line(boxes, INK, 4),
-        _line(boxes, color, 2),
-        _line(points, INK, 8),
-        _line(points, color, 5),
-    ]
-    return Markup('<g data-name="{}"><title>{}</title>{}</g>').format(
-        mark.name, mark.name, Markup().join(parts)
-    )
-
-
-def _line(path: str, color: str, width: int) -> Markup:
-    if not path:
-        return Markup()
-    return Markup(
-        '<path d="{}" stroke="{}" stroke-width="{}" stroke-linecap="round" '
-        'vector-effect="non-scaling-stroke"/>'
-    ).format(path, color, width)
+    paths = f'<path d="{masks}" fill="{color}" fill-opacity=".45"/>' if masks else ""
+    lines = ((boxes, INK, 4), (boxes, color, 2), (points, INK, 8), (points, color, 5))
+    for path, stroke, width in lines:
+        if path:
+            paths += (
+                f'<path d="{path}" stroke="{stroke}" stroke-width="{width}" '
+                'stroke-linecap="round" vector-effect="non-scaling-stroke"/>'
+            )
+    return Markup('<g data-name="{0}"><title>{0}</title>{1}</g>').format(mark.name, Markup(paths))
 
 
 def _mask_path(each: DrawnObject) -> str:
@@ -373,47 +359,37 @@ def _name(each: DrawnObject) -> Markup:
     assert each.box is not None
     at_right = each.box.left > 0.6
     across = each.box.left + each.box.width if at_right else each.box.left
+    place = f'x="{_number(100 * across)}%" y="{_number(100 * min(each.box.top, 0.94))}%"'
+    shift, anchor = (-5, "end") if at_right else (5, "start")
+    name = escape(each.mark.name)
     return Markup(
-        '<text data-name="{}" x="{}%" y="{}%" dx="{}" dy="13" text-anchor="{}" font-size="11" '
-        'fill="{}" stroke="{}" stroke-width="5" stroke-linejoin="round" paint-order="stroke">'
-        "{}</text>"
-    ).format(
-        each.mark.name,
-        _number(100 * across),
-        _number(100 * min(each.box.top, 0.94)),
-        -5 if at_right else 5,
-        "end" if at_right else "start",
-        INK,
-        COLORS[each.mark.color],
-        each.mark.name,
+        f'<text data-name="{name}" {place} dx="{shift}" dy="13" text-anchor="{anchor}" '
+        f'font-size="11" fill="{INK}" stroke="{COLORS[each.mark.color]}" stroke-width="5" '
+        f'stroke-linejoin="round" paint-order="stroke">{name}</text>'
     )
 
 
-def _floats(example: Example, name: str) -> Sequence[float] | None:
+def _values(example: Example, name: str, kind: Kind) -> Sequence[Any]:
+    """The values of a feature; none if it is missing or of another kind."""
     feature = example.get(name)
-    return feature.values if feature is not None and feature.kind is Kind.FLOAT else None
-
-
-def _integers(example: Example, name: str) -> Sequence[int] | None:
-    feature = example.get(name)
-    return feature.values if feature is not None and feature.kind is Kind.INT64 else None
+    return feature.values if feature is not None and feature.kind is kind else ()
 
 
 def _boxes(example: Example) -> Iterator[Strip]:
-    sides = [_floats(example, name) for name in BOX]
-    if any(side is None for side in sides) or len({len(side or ()) for side in sides}) != 1:
+    sides = [_values(example, name, Kind.FLOAT) for name in BOX]
+    if len(set(map(len, sides))) != 1:
         return
-    for each in zip(*(side or () for side in sides), strict=True):
+    for each in zip(*sides, strict=True):
         left, right, top, bottom = map(_clipped, each)
         yield Strip(left, top, max(right - left, 0), max(bottom - top, 0))
 
 
 def _points(example: Example, objects: int) -> list[Outline]:
     """The visible keypoints of each object. Each object has the same number of list entries."""
-    x, y = (_floats(example, name) for name in KEYPOINTS[:2])
+    x, y = (_values(example, name, Kind.FLOAT) for name in KEYPOINTS[:2])
     if not x or not y:
         return []
-    visible = _integers(example, KEYPOINTS[2]) or (1,) * len(x)
+    visible = _values(example, KEYPOINTS[2], Kind.INT64) or (1,) * len(x)
     each = max(len(x) // objects, 1) if objects and len(x) % objects == 0 else len(x)
     found: list[list[tuple[float, float]]] = [[] for _ in range(-(-len(x) // each))]
     for at, (left, top, how) in enumerate(zip(x[:_POINTS], y, visible, strict=False)):
@@ -425,9 +401,9 @@ def _points(example: Example, objects: int) -> list[Outline]:
 def _polygons(example: Example) -> list[tuple[Outline, ...]]:
     """The outlines of each object. If the record lacks the number of outlines per object, the first
     object gets all outlines."""
-    x, y = (_floats(example, name) for name in POLYGON[:2])
-    counts = _integers(example, POLYGON[2])
-    if x is None or y is None or not counts:
+    x, y = (_values(example, name, Kind.FLOAT) for name in POLYGON[:2])
+    counts = _values(example, POLYGON[2], Kind.INT64)
+    if not x or not y or not counts:
         return []
     corners = [(_clipped(left), _clipped(top)) for left, top in zip(x, y, strict=False)]
     outlines, start = [], 0
@@ -438,7 +414,7 @@ def _polygons(example: Example) -> list[tuple[Outline, ...]]:
         outlines.append(tuple(corners[start:end]))
         start = end
     found, start = [], 0
-    for count in _integers(example, POLYGON[3]) or (len(outlines),):
+    for count in _values(example, POLYGON[3], Kind.INT64) or (len(outlines),):
         if count < 0 or start > len(outlines):
             break
         found.append(tuple(outlines[start : start + count]))

@@ -6,7 +6,8 @@ TensorFlow.
 from __future__ import annotations
 
 from base64 import b64decode
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from typing import Any
 
 from tfrecreg.core.images import bmp, gif, jpeg, png, webp
 from tfrecreg.core.images.model import ImageError, ImageHeader
@@ -81,20 +82,7 @@ def guess(data: bytes) -> str:
     return f"the bytes {data[:8].hex(' ')}"
 
 
-_HEADERS: Mapping[str, Callable[[bytes], ImageHeader]] = {
-    "bmp": bmp.header,
-    "gif": gif.header,
-    "jpeg": jpeg.header,
-    "png": png.header,
-    "webp": webp.header,
-}
-_ENDS: Mapping[str, Callable[[bytes], bool]] = {
-    "bmp": bmp.ends,
-    "gif": gif.ends,
-    "jpeg": jpeg.ends,
-    "png": png.ends,
-    "webp": webp.ends,
-}
+_MODULES: Mapping[str, Any] = {"bmp": bmp, "gif": gif, "jpeg": jpeg, "png": png, "webp": webp}
 
 
 def read_header(data: bytes) -> ImageHeader:
@@ -113,7 +101,8 @@ def read_header(data: bytes) -> ImageHeader:
         if not data:
             raise ImageError("the file has no bytes")
         raise ImageError(f"expected a JPEG, PNG, GIF, WebP or BMP, found {guess(data)}")
-    return _HEADERS[kind](data)
+    header: ImageHeader = _MODULES[kind].header(data)
+    return header
 
 
 def is_truncated(data: bytes) -> bool:
@@ -123,7 +112,7 @@ def is_truncated(data: bytes) -> bool:
     or a BMP or WebP with fewer bytes than it declares. It does not detect other damage.
     """
     kind = sniff(data)
-    if kind is None or _ENDS[kind](data):
+    if kind is None or _MODULES[kind].ends(data):
         return False  # the usual case, without a need for the header
     try:
         read_header(data)

@@ -83,49 +83,34 @@ _LINE = 16
 def bar_chart(bars: Bars) -> Markup:
     """Horizontal bars, one row for each label and series."""
     most = max((value for each in bars.series for value in each.values), default=0) or 1
-    rows = Markup("").join(_rows(bars, most))
     height = _ROW * len(bars.labels) * len(bars.series) + 4
-    return _svg(height, bars.heading, rows)
+    return _svg(height, bars.heading, "".join(_rows(bars, most)))
 
 
-def _rows(bars: Bars, most: int) -> Iterator[Markup]:
+def _rows(bars: Bars, most: int) -> Iterator[str]:
     room = _WIDTH - _LABELS - _NUMBERS
     for at, label in enumerate(bars.labels):
         top = _ROW * at * len(bars.series)
         is_long = len(label) > _LABEL_CHARACTERS
-        yield Markup('<text class="label" x="{}" y="{}" text-anchor="end">{}</text>').format(
-            _LABELS - (24 if bars.colors else 8),
-            top + _BAR,
-            label[: _LABEL_CHARACTERS - 1] + "…" if is_long else label,
-        )
+        shown = label[: _LABEL_CHARACTERS - 1] + "…" if is_long else label
+        yield _text("label", _LABELS - (24 if bars.colors else 8), top + _BAR, shown, anchor="end")
         if bars.colors:
-            yield Markup('<rect class="key c{}" x="{}" y="{}" width="11" height="11"/>').format(
-                bars.colors[at], _LABELS - 18, top + 4
+            yield (
+                f'<rect class="key c{bars.colors[at]}" x="{_LABELS - 18}" y="{top + 4}" '
+                'width="11" height="11"/>'
             )
         for number, series in enumerate(bars.series):
             value = series.values[at]
             width = round(room * value / most, 1)
-            title = f"{label}, {series.name}: {_number_of(value, bars.unit)}"
-            yield Markup(
-                '<g><title>{}</title><rect class="s{}" x="{}" y="{}" width="{}" height="{}"/>'
-                '<text class="number" x="{}" y="{}">{}</text></g>'
-            ).format(
-                title,
-                number % _COLORS,
-                _LABELS,
-                top + 3,
-                max(width, 0.5 if value else 0),
-                _BAR,
-                _LABELS + width + 6,
-                top + _BAR,
-                _number_of(value, bars.unit),
+            # A chart shows bytes with a unit, and other numbers in full.
+            text = si_bytes(value) if bars.unit == "B" else f"{value:,}"
+            yield (
+                f"<g><title>{escape(f'{label}, {series.name}: {text}')}</title>"
+                f'<rect class="s{number % _COLORS}" x="{_LABELS}" y="{top + 3}" '
+                f'width="{max(width, 0.5 if value else 0)}" height="{_BAR}"/>'
+                f"{_text('number', _LABELS + width + 6, top + _BAR, text)}</g>"
             )
             top += _ROW
-
-
-def _number_of(value: int, unit: str) -> str:
-    """A number as a chart shows it: bytes with a unit, other numbers in full."""
-    return si_bytes(value) if unit == "B" else f"{value:,}"
 
 
 def column_chart(chart: Histogram) -> Markup:
@@ -133,85 +118,53 @@ def column_chart(chart: Histogram) -> Markup:
     values."""
     most = max((count for _, count in chart.columns), default=0) or 1
     width = round(_COLUMNS / max(len(chart.columns), 1), 2)
-    columns = []
+    columns = ""
     for at, (values, count) in enumerate(chart.columns):
         height = max(round(_TALL * count / most, 1), 1.0 if count else 0.0)
-        columns.append(
-            Markup(
-                '<g><title>{}</title><rect class="s0" x="{}" y="{}" width="{}" height="{}"/></g>'
-            ).format(
-                f"{values}: {count:,}",
-                round(at * width, 1),
-                round(_TALL - height, 1),
-                round(width - 1, 1),
-                height,
-            )
+        columns += (
+            f'<g><title>{escape(values)}: {count:,}</title><rect class="s0" '
+            f'x="{round(at * width, 1)}" y="{round(_TALL - height, 1)}" '
+            f'width="{round(width - 1, 1)}" height="{height}"/></g>'
         )
-    axes = Markup(
-        '<g transform="translate(0 {})">{}<path class="axis" d="M0 {}H{}"/>'
-        '<text class="number" x="0" y="{}">{}</text>'
-        '<text class="number" x="{}" y="{}" text-anchor="end">{}</text></g>'
-        '<text class="number" x="0" y="11">{}</text>'
-    ).format(
-        _LINE,
-        Markup("").join(columns),
-        _TALL + 0.5,
-        _COLUMNS,
-        _TALL + _LINE - 2,
-        chart.ends[0],
-        _COLUMNS,
-        _TALL + _LINE - 2,
-        chart.ends[1],
-        f"up to {most:,} values",
+    below = _TALL + _LINE - 2
+    content = (
+        f'<g transform="translate(0 {_LINE})">{columns}'
+        f'<path class="axis" d="M0 {_TALL + 0.5}H{_COLUMNS}"/>'
+        f"{_text('number', 0, below, chart.ends[0])}"
+        f"{_text('number', _COLUMNS, below, chart.ends[1], anchor='end')}</g>"
+        f"{_text('number', 0, 11, f'up to {most:,} values')}"
     )
-    return _svg(_TALL + 2 * _LINE, chart.heading, axes, _COLUMNS)
+    return _svg(_TALL + 2 * _LINE, chart.heading, content, _COLUMNS)
 
 
 def scatter_chart(scatter: Scatter) -> Markup:
     """Points by width and height on logarithmic axes. A point has a larger area if it stands for
     more images."""
-    widths = [point[0] for point in scatter.points]
-    heights = [point[1] for point in scatter.points]
     most = max(point[2] for point in scatter.points)
-    across = _Axis(widths, _WIDTH - 2 * _MARGIN, gap=48)
-    down = _Axis(heights, _PLOT - 2 * _MARGIN, gap=20)
-    base = _PLOT - _MARGIN
-    parts = [
-        Markup('<path class="axis" d="M{0} {1}H{2}M{0} {1}V{0}"/>').format(
-            _MARGIN, base, _WIDTH - _MARGIN
-        )
-    ]
+    across = _Axis([point[0] for point in scatter.points], _WIDTH - 2 * _MARGIN, gap=48)
+    down = _Axis([point[1] for point in scatter.points], _PLOT - 2 * _MARGIN, gap=20)
+    base, right = _PLOT - _MARGIN, _WIDTH - _MARGIN
+    parts = [f'<path class="axis" d="M{_MARGIN} {base}H{right}M{_MARGIN} {base}V{_MARGIN}"/>']
     for tick in across.ticks():
-        parts.append(
-            Markup('<text class="number" x="{}" y="{}" text-anchor="middle">{}</text>').format(
-                _MARGIN + across.at(tick), base + 24, tick
-            )
-        )
+        parts.append(_text("number", _MARGIN + across.at(tick), base + 24, tick, anchor="middle"))
     for tick in down.ticks():
-        parts.append(
-            Markup('<text class="number" x="{}" y="{}" text-anchor="end">{}</text>').format(
-                _MARGIN - 14, round(base - down.at(tick) + 4, 1), tick
-            )
-        )
-    parts.append(
-        Markup(
-            '<text class="number" x="{}" y="{}" text-anchor="end">width in pixels</text>'
-            '<text class="number" x="4" y="14">height in pixels</text>'
-        ).format(_WIDTH - _MARGIN, base + 40)
-    )
+        y = round(base - down.at(tick) + 4, 1)
+        parts.append(_text("number", _MARGIN - 14, y, tick, anchor="end"))
+    parts.append(_text("number", right, base + 40, "width in pixels", anchor="end"))
+    parts.append(_text("number", 4, 14, "height in pixels"))
     for width, height, count in scatter.points:
-        title = f"{width} × {height} pixels: {count:,}"
+        radius = round(3 + 9 * math.sqrt(count / most), 1)
         parts.append(
-            Markup(
-                '<circle class="s0 point" cx="{}" cy="{}" r="{}"><title>{}</title></circle>'
-            ).format(
-                _MARGIN + across.at(width),
-                round(base - down.at(height), 1),
-                round(3 + 9 * math.sqrt(count / most), 1),
-                title,
-            )
+            f'<circle class="s0 point" cx="{_MARGIN + across.at(width)}" '
+            f'cy="{round(base - down.at(height), 1)}" r="{radius}">'
+            f"<title>{width} × {height} pixels: {count:,}</title></circle>"
         )
-    return _svg(_PLOT, f"{scatter.heading}, width across, height up", Markup("").join(parts))
+    return _svg(_PLOT, f"{scatter.heading}, width across, height up", "".join(parts))
+
+
+def _text(style: str, x: float, y: float, text: object, *, anchor: str = "") -> str:
+    anchored = f' text-anchor="{anchor}"' if anchor else ""
+    return f'<text class="{style}" x="{x}" y="{y}"{anchored}>{escape(text)}</text>'
 
 
 class _Axis:
@@ -239,10 +192,12 @@ class _Axis:
         return sorted({self._low, self._high, *between})
 
 
-def _svg(height: int, label: str, content: Markup, width: int = _WIDTH) -> Markup:
+def _svg(height: int, label: str, content: str, width: int = _WIDTH) -> Markup:
+    """An image. `content` is SVG in which strings are already escaped."""
     return Markup(
-        '<svg class="chart" viewBox="0 0 {} {}" role="img" aria-label="{}">{}</svg>'
-    ).format(width, height, escape(label), content)
+        f'<svg class="chart" viewBox="0 0 {width} {height}" role="img" '
+        f'aria-label="{escape(label)}">{content}</svg>'
+    )
 
 
 @cache

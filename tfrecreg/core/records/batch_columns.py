@@ -3,8 +3,8 @@ columns.
 
 The digest of a canonical payload is the digest of its bytes, and most payloads are canonical. The
 compiled scanner (`walk.c`) finds canonical payloads, and hashes several payloads of up to 1 KiB at
-once. Without the scanner, each payload is decoded and hashed by itself. The scanner also reads
-payloads as columns, as :func:`tfrecreg.core.example.columns.read_columns` does with NumPy.
+once. The scanner also reads payloads of one layout as columns. Without the scanner, each payload is
+decoded and hashed by itself.
 """
 
 from __future__ import annotations
@@ -15,14 +15,19 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from tfrecreg.core.example import columns as with_numpy
-from tfrecreg.core.example.columns import Column, Group, Layout, entry_head
+from tfrecreg.core.example.columns import Column, Layout, Slot, layout_of
 from tfrecreg.core.example.decode import canonical, decode_fast
+from tfrecreg.core.example.model import Example, varint
 from tfrecreg.core.records.batch import RecordBatch
 from tfrecreg.core.records.hashing import DIGEST_BYTES, record_digest
 from tfrecreg.core.records.scanner import load_scanner, scanner_kind
 
 _Ints = npt.NDArray[np.int64]
+
+_TRIES = 6
+"""Maximum number of layouts that are tried on a batch. Each is the layout of one of its records."""
+_WORTH_IT = 32
+"""Minimum number of records for which arrays are faster than decoding each record."""
 
 _DIGESTED = 2
 """This flag says that the scanner computed the payload's digest."""
@@ -76,9 +81,12 @@ def digests_of(payloads: Sequence[bytes]) -> npt.NDArray[np.uint8]:
 def layout_columns(
     layout: Layout, memory: bytes, starts: Sequence[int] | _Ints, lengths: Sequence[int] | _Ints
 ) -> tuple[_Ints, list[Column]]:
-    """Like :func:`tfrecreg.core.example.columns.read_columns`, with compiled code if possible."""
+    """The positions of the payloads that have `layout`, and a column of values for each slot.
+
+    The compiled scanner finds all canonical payloads of the layout; without it, none is found.
+    """
     if scanner_kind() == "python":
-        return with_numpy.read_columns(layout, memory, starts, lengths)
+        return np.empty(0, np.int64), []
     places, sizes = (np.ascontiguousarray(each, np.int64) for each in (starts, lengths))
     heads, slots = _compiled(layout)
     rows = np.empty(len(places), np.int64)
@@ -94,13 +102,39 @@ def layout_columns(
     return rows[:found], [Column(*each[:, :found]) for each in values]
 
 
+Group = tuple[_Ints, Example, dict[str, tuple[Slot, Column]]]
+"""Records of one layout: their ascending positions, one decoded record, and columns by feature."""
+
+
 def divide_batch(batch: RecordBatch) -> tuple[list[Group], Sequence[int]]:
-    """The result of :func:`tfrecreg.core.example.columns.divide` for a batch with payloads in
-    memory.
+    """Group the payloads of a batch by layout; they must be in memory. Returns the groups, and the
+    ascending positions of the rest.
+
+    If groups would hold less than an eighth of the payloads, there are no groups: it is faster to
+    decode everything than to read some payloads in groups and to decode the rest.
     """
-    return with_numpy.divide(
-        batch.memory, batch.starts, batch.lengths, batch.example, read=layout_columns
-    )
+    rows = np.arange(len(batch))
+    starts, lengths = _places(batch)
+    apart: list[int] = []
+    groups: list[Group] = []
+    for _ in range(_TRIES):
+        if len(rows) < _WORTH_IT:
+            break
+        sample = batch.example(int(rows[0])) or {}
+        layout = layout_of(sample)
+        if layout is None:
+            apart.append(int(rows[0]))
+            rows = rows[1:]
+            continue
+        found, columns = layout_columns(layout, batch.memory, starts[rows], lengths[rows])
+        if not found.size:
+            break
+        named = {slot.name: (slot, column) for slot, column in zip(layout, columns, strict=True)}
+        groups.append((rows[found], sample, named))
+        rows = np.delete(rows, found)
+    if 8 * sum(len(positions) for positions, _, _ in groups) < len(batch):
+        return [], range(len(batch))
+    return groups, sorted((*apart, *rows.tolist()))
 
 
 @lru_cache(maxsize=64)
@@ -110,6 +144,7 @@ def _compiled(layout: Layout) -> tuple[bytes, _Ints]:
     """
     heads, slots = b"", []
     for slot in layout:
-        heads += entry_head(slot)
+        key = slot.name.encode("utf-8", "surrogateescape")
+        heads += b"\n" + varint(len(key)) + key + b"\x12"
         slots.append((len(heads), slot.kind << 3 | 2, slot.values))
     return heads, np.array(slots, np.int64)

@@ -23,10 +23,10 @@ from __future__ import annotations
 import heapq
 import struct
 from array import array
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum, auto
 from functools import lru_cache
-from typing import Protocol
 
 import google_crc32c
 import numpy as np
@@ -96,11 +96,10 @@ class FrameScan:
         return HEADER_BYTES if self.length is None else OVERHEAD + self.length
 
 
-class FrameScanner(Protocol):
-    """Walks through one stream, block by block. Threads must not share a scanner."""
-
-    def __call__(self, memory: bytes, base: int) -> FrameScan:
-        """Check both checksums of all records in `memory`, which starts with a record."""
+FrameScanner = Callable[[bytes, int], FrameScan]
+"""Walks through one stream, block by block: checks both checksums of all records in a block, which
+starts with a record, at the given offset in the stream. Threads must not share a scanner.
+"""
 
 
 class PythonFrameScanner:
@@ -231,40 +230,19 @@ _ONE = 1 << 31
 _POLYNOMIAL = 0x82F63B78
 
 
-class Finder(Protocol):
-    """Finds sound records, and the end of the damaged record before them."""
-
-    found: int
-    """The offset at which the gap test last passed, or -1 if it never passed. The bytes up to this
-    offset are one record with a damaged header.
-    """
-    payload: int
-    """The offset of the payload of the record that ends at `found`."""
-
-    def feed(self, block: bytes, base: int, *, last: bool) -> bool:
-        """Search the next block. True if the gap test passed; then the same block has to be fed
-        again.
-        """
-
-    def first(self) -> tuple[int, int] | None:
-        """The first sound record found so far, as its start and end. A later block may show that
-        this record lies inside another record.
-        """
-
-    def spans(self) -> list[tuple[int, int]]:
-        """Start and end of each sound record so far, in order; records inside other records are
-        left out.
-        """
-
-    def waiting(self) -> bool:
-        """Whether more blocks are needed to read all data after a header."""
-
-
 class PythonFinder:
-    """The finder that is always available."""
+    """Finds sound records, and the end of the damaged record before them.
+
+    This finder is always available.
+    """
 
     def __init__(self, at: int, *, before: int, stop: int, gap: bool, first: bool = False) -> None:
-        self.found = self.payload = -1
+        self.found = -1
+        """The offset at which the gap test last passed, or -1 if it never passed. The bytes up to
+        this offset are one record with a damaged header.
+        """
+        self.payload = -1
+        """The offset of the payload of the record that ends at `found`."""
         self._before = before
         self._stop = stop
         self._tests = gap
@@ -276,6 +254,9 @@ class PythonFinder:
         self._spans: list[tuple[int, int]] = []
 
     def feed(self, block: bytes, base: int, *, last: bool) -> bool:
+        """Search the next block. True if the gap test passed; then the same block has to be fed
+        again.
+        """
         most = base + len(block) - (HEADER_BYTES if last else OVERHEAD)
         begin = self._place
         for place, length in header_candidates(block[begin - base :]):
@@ -299,12 +280,19 @@ class PythonFinder:
         return self._finish(block, base, last=last)
 
     def first(self) -> tuple[int, int] | None:
+        """The first sound record found so far, as its start and end. A later block may show that
+        this record lies inside another record.
+        """
         return self._spans[0] if self._spans else None
 
     def spans(self) -> list[tuple[int, int]]:
+        """Start and end of each sound record so far, in order; records inside other records are
+        left out.
+        """
         return list(self._spans)
 
     def waiting(self) -> bool:
+        """Whether more blocks are needed to read all data after a header."""
         return bool(self._pending)
 
     def _finish(self, block: bytes, base: int, *, last: bool) -> bool:

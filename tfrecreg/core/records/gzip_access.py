@@ -24,10 +24,9 @@ from tfrecreg.core.records.gzip_writer import (
     MEMBER_HEADER,
     RESERVED,
 )
-from tfrecreg.core.records.scanner import load_scanner, scanner_kind
+from tfrecreg.core.records.scanner import native_members, scanner_kind
 from tfrecreg.core.records.stream import READ_BYTES, HashedFile, only_zeros
-from tfrecreg.core.storage.interface import Readable, Reader, Storage
-from tfrecreg.core.values.errors import StorageError
+from tfrecreg.core.storage.interface import Readable, Reader
 
 Members = tuple[tuple[int, int], ...]
 """Where each member begins: its offsets in the file and in the decompressed stream. Ascending."""
@@ -189,25 +188,18 @@ def decoded_size(storage: Readable, path: str) -> int | None:
     The file is decompressed, because its last trailer has only the size of the last member, modulo
     2^32.
     """
-    with storage.open(path) as reader:
-        inflater = Inflater(reader, 0, 0)
-        try:
-            while inflater.read(_SKIP_BYTES):
-                pass
-        except DamagedGzipError:
-            return None
-        return inflater.position if inflater.members else None
+    try:
+        return sum(map(len, inflated(storage, path)))
+    except DamagedGzipError:
+        return None
 
 
-def inflated(storage: Storage, path: str) -> Iterator[bytes]:
-    """The decompressed content of a gzip file that this package wrote, in pieces."""
+def inflated(storage: Readable, path: str) -> Iterator[bytes]:
+    """The decompressed content of a gzip file, in pieces."""
     with storage.open(path) as reader:
         inflater = Inflater(reader, 0, 0)
-        try:
-            while piece := inflater.read(_SKIP_BYTES):
-                yield piece
-        except DamagedGzipError:
-            raise StorageError(f"`{path}` is damaged") from None
+        while piece := inflater.read(_SKIP_BYTES):
+            yield piece
 
 
 HEADER_LIMIT = 1 << 20
@@ -223,7 +215,7 @@ _KRAFT = 128
 
 def member_places(file: HashedFile, at: int) -> Iterator[int]:
     """The offsets at which a member may begin, in order, starting at byte `at` of the file."""
-    find = load_scanner().members if scanner_kind() == "native" else python_members
+    find = native_members if scanner_kind() == "native" else python_members
     data, whole = b"", False
     while data or not whole:
         # A header that begins in the first half of the buffer ends in the second half at the

@@ -27,12 +27,17 @@ from tfrecreg.core.records.gzip_writer import (
     MEMBER_HEADER,
     TRAILER,
     WINDOW_BITS,
-    Compression,
     MemberHeader,
     parse_member_header,
 )
 from tfrecreg.core.records.reading.tensorflow_reader import InputBuffer, zlib_makes
-from tfrecreg.core.records.stream import READ_BYTES, Damage, HashedFile, only_zeros
+from tfrecreg.core.records.stream import (
+    READ_BYTES,
+    ByteStream,
+    Damage,
+    HashedFile,
+    only_zeros,
+)
 
 EXPANSION = 1032
 """Maximum number of decoded bytes per compressed byte."""
@@ -50,10 +55,10 @@ _PENDING = 1 << 17
 """Upper bound on the decoded bytes that zlib may still hold after the last input byte."""
 
 
-class GzipStream:
+class GzipStream(ByteStream):
     """The decompressed stream of a gzip file, read forward through a window."""
 
-    compression: Compression = "gzip"
+    compression = "gzip"
 
     def __init__(
         self,
@@ -64,13 +69,8 @@ class GzipStream:
         misread: bool = False,
         list_members: bool = False,
     ) -> None:
-        self.interruption: Damage | None = None
-        self.position = 0
-        """Number of decoded bytes of the stream."""
-        self.guessed = False
-        """True if reading continued after the last damage, but possibly in gzip inside a payload.
-        """
-        self._file = file
+        super().__init__(file)
+        self._position = 0  # number of decoded bytes of the stream
         self._members = members
         self._hasher = blake3() if digest else None
         self._finished = False
@@ -110,32 +110,30 @@ class GzipStream:
         return self._base
 
     @property
-    def end(self) -> int | None:
-        """Size of the stream in bytes; None until its end is reached."""
-        return None
+    def position(self) -> int:
+        return self._position
+
+    @property
+    def end(self) -> None:
+        return None  # unknown until all of it is decoded
 
     def bound(self) -> int:
-        """An upper bound on the size of the stream."""
         left = self._file.end - self.file_position
-        return self.position + left * EXPANSION + _PENDING
+        return self._position + left * EXPANSION + _PENDING
 
     def ends_at(self, at: int) -> bool:
-        """Whether the undamaged stream ends exactly at byte `at`."""
-        return not self.window(at, 1) and self._finished and self.position == at
+        return not self.window(at, 1) and self._finished and self._position == at
 
     def window(self, start: int, length: int) -> bytes:
-        """Return `length` bytes of the stream, beginning at `start`. The result is shorter only if
-        the stream ends or is interrupted.
-        """
         place = start - self._base
         if place < 0:
             raise ValueError(f"byte {start} of the stream was already passed")
         if place + length <= len(self._buffer):
             return self._buffer[place : place + length]
-        while self.position < start:
-            if not self._decode(min(READ_BYTES, start - self.position)):
+        while self._position < start:
+            if not self._decode(min(READ_BYTES, start - self._position)):
                 self._buffer = b""
-                self._base = self.position
+                self._base = self._position
                 return b""
         parts = [self._buffer[place:]]
         have = len(parts[0])
@@ -151,7 +149,6 @@ class GzipStream:
         return self._buffer
 
     def fork(self) -> GzipStream:
-        """A second view at the same place, which reads ahead and does not move this view."""
         twin = copy.copy(self)
         twin._hasher = None
         twin._tensorflow = None
@@ -162,16 +159,12 @@ class GzipStream:
         return twin
 
     def inspect(self, start: int, stop: int) -> Damage | None:
-        """The damage of the first unsound member that has any of these bytes; None if all are
-        sound.
-
-        Reads each of these members to its end, where its checksum is. This view does not move.
-        """
         if stop <= self._sound_to:
             return None
+        # Reads each of these members to its end, where its checksum is. This view does not move.
         ahead = self.fork()
         while not ahead._stopped():
-            reached = ahead.position if ahead._inflater is None else ahead._begin
+            reached = ahead._position if ahead._inflater is None else ahead._begin
             if reached >= stop:
                 break
             ahead._step(READ_BYTES)
@@ -181,11 +174,10 @@ class GzipStream:
         damage = ahead.interruption
         if damage is not None and damage.begin < stop:
             return damage
-        self._sound_to = stop if ahead._inflater is not None else ahead.position
+        self._sound_to = stop if ahead._inflater is not None else ahead._position
         return None
 
     def resume(self, least: int = 0) -> bool:
-        """Continue after the damage, and return whether bytes are left. May advance `position`."""
         damage = self.interruption
         self.interruption = None
         if damage is None or damage.lossless:
@@ -200,7 +192,7 @@ class GzipStream:
             self._finished = True
             return False
         self._jump(found[0])
-        self.position = self._base = found[1]
+        self._position = self._base = found[1]
         return True
 
     def leads_on(self, at: int) -> bool:
@@ -210,13 +202,9 @@ class GzipStream:
         return self._begins(at) and self._ends(at) == (True, True)
 
     def hexdigest(self) -> str | None:
-        """blake3 of the stream; None if not requested, or if part of it is missing."""
         return None if self._hasher is None else self._hasher.hexdigest()
 
     def members(self) -> Sequence[tuple[int, int]]:
-        """The start of each member that was read so far, as offsets in the file and in the stream.
-        Empty after damage, or if the members were not requested.
-        """
         return self._passed or ()
 
     def _jump(self, at: int) -> None:
@@ -283,7 +271,7 @@ class GzipStream:
             self._tensorflow.make(len(piece))
         if not self._is_known():
             self._crc = zlib.crc32(piece, self._crc)
-        self.position += len(piece)
+        self._position += len(piece)
         if self._hasher is not None:
             self._hasher.update(piece)
 
@@ -308,7 +296,7 @@ class GzipStream:
         self.interruption = Damage(
             member=self._member,
             begin=self._begin,
-            stream=self.position,
+            stream=self._position,
             detail=f"gzip member at byte {self._member} of the file: {detail}",
             lossless=lossless,
             inside=inside,
@@ -321,7 +309,7 @@ class GzipStream:
     def _open(self) -> None:
         """Begin the next member, or record the end of the stream."""
         self._member = self.file_position
-        self._begin = self.position
+        self._begin = self._position
         self._crc = 0
         head = self._peek(_HEADER_BYTES)
         if not head:
@@ -392,7 +380,7 @@ class GzipStream:
             wrong = len(trailer) >= 4 and trailer[:4] != self._crc.to_bytes(4, "little")
             words = "the file ends inside its trailer"
             tail = None if wrong else 0
-            size = (self.position - self._begin) & 0xFFFFFFFF
+            size = (self._position - self._begin) & 0xFFFFFFFF
             right = TRAILER.pack(self._crc, size).startswith(trailer)
             damage = self._break(words, lossless=right, inside=not right, cut=True, tail=tail)
         elif kept < TRAILER.size:
@@ -402,11 +390,11 @@ class GzipStream:
             damage = self._break(words, lossless=right, inside=not right)
             self._joined = self.file_position
         elif not self._is_known():
-            problems = trailer_problems(trailer, self._crc, self.position - self._begin)
+            problems = trailer_problems(trailer, self._crc, self._position - self._begin)
             if problems:
                 both = len(problems) == 2
                 damage = self._break("; ".join(problems), lossless=not both, inside=both)
-        self._ended.append((self.position, damage))
+        self._ended.append((self._position, damage))
         if damage is None and self._tensorflow is not None:
             self._compare(self._tensorflow)
 
@@ -482,7 +470,7 @@ class GzipStream:
         probe._finished = False
         probe._ended = []
         probe._buffer = b""
-        probe.position = probe._base = 0
+        probe._position = probe._base = 0
         return probe
 
     def _begins(self, at: int) -> bool:

@@ -11,17 +11,17 @@ import hashlib
 import os
 import struct
 import sys
-import weakref
-from collections.abc import Callable, Iterable, Sequence
-from queue import SimpleQueue
-from threading import Semaphore, Thread
+from collections import deque
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, Union
 
 from blake3 import blake3
 
-from tfrecreg.core.storage.interface import Readable, Writer
+from tfrecreg.core.storage.interface import Readable, Reader, Writer
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future, ThreadPoolExecutor
+
     import numpy as np
     import numpy.typing as npt
 
@@ -53,130 +53,92 @@ def hash_file(
     storage: Readable, path: str, *, expected: str = "", copy: Writer | None = None
 ) -> tuple[int, str]:
     """Read a file in bounded memory; return its size in bytes and its blake3 as hex."""
-    hasher = blake3()
-    position = 0
     with storage.open(path) as reader:
+        size, digest, _ = _hashed(reader, FileHasher(sha256=False), copy)
+        if digest != expected and expected:
+            reader.confirm(0, size)
+    return size, digest
+
+
+def hash_both(storage: Readable, path: str, copy: Writer | None = None) -> FileDigest:
+    """Read a file in bounded memory; return its size, blake3 and sha256."""
+    with storage.open(path) as reader:
+        return _hashed(reader, FileHasher(ahead=8), copy)
+
+
+def _hashed(reader: Reader, hasher: FileHasher, copy: Writer | None) -> FileDigest:
+    position = 0
+    try:
         while chunk := reader.read_at(position, _CHUNK):
             hasher.update(chunk)
             if copy is not None:
                 copy.write(chunk)
             position += len(chunk)
-        digest = hasher.hexdigest()
-        if digest != expected and expected:
-            reader.confirm(0, position)
-    return position, digest
+    finally:
+        hasher.close()
+    return hasher.digest()
 
 
-class HashThread:
-    """Passes pieces to hashers in order, in a thread of its own. The thread ends with
-    :meth:`close`, or when this object is garbage collected.
+def threads_pay() -> bool:
+    """True if the machine has several cores, so that a thread saves time. False in a worker
+    process, because it shares the cores with other workers.
     """
-
-    def __init__(self, *hashers: Callable[[_Piece], object], ahead: int = 2) -> None:
-        bytes(_REUSED)
-        self._hashers = hashers
-        self._ahead = ahead
-        self._room = Semaphore(ahead)
-        self._queue: SimpleQueue[_Piece | None] = SimpleQueue()
-        arguments = (self._queue, self._room, hashers)
-        self._thread = Thread(target=_work, args=arguments, name="tfrecreg-hash", daemon=True)
-        self._thread.start()
-        self._end = weakref.finalize(self, self._queue.put, None)
-
-    @staticmethod
-    def pays() -> bool:
-        """True if the machine has several cores, so that a thread saves time. False in a worker
-        process, because it shares the cores with other workers.
-        """
-        # `multiprocessing` is slow to import, and a worker process has always imported it.
-        workers = sys.modules.get("multiprocessing")
-        is_worker = workers is not None and workers.parent_process() is not None
-        return not is_worker and (os.cpu_count() or 1) > 1
-
-    def update(self, piece: _Piece) -> None:
-        """Add the next piece; it is hashed later, unless it is large."""
-        self._room.acquire()
-        if len(piece) < _LARGE:
-            self._queue.put(piece)
-            return
-        for _ in range(self._ahead - 1):  # waits until the queue is empty
-            self._room.acquire()
-        for update in self._hashers:
-            update(piece)
-        self._room.release(self._ahead)
-
-    def close(self) -> None:
-        """Wait until all pieces are hashed. A second call does nothing."""
-        self._end()
-        self._thread.join()
-
-
-def _work(
-    queue: SimpleQueue[_Piece | None],
-    room: Semaphore,
-    hashers: Sequence[Callable[[_Piece], object]],
-) -> None:
-    """The work of the thread. It must not refer to the :class:`HashThread`, because the thread ends
-    when that object is garbage collected.
-    """
-    while (piece := queue.get()) is not None:
-        for update in hashers:
-            update(piece)
-        del piece
-        room.release()
+    # `multiprocessing` is slow to import, and a worker process has always imported it.
+    workers = sys.modules.get("multiprocessing")
+    is_worker = workers is not None and workers.parent_process() is not None
+    return not is_worker and (os.cpu_count() or 1) > 1
 
 
 class FileHasher:
-    """Computes blake3 and sha256 of a file from its pieces. The second piece starts a thread."""
+    """Computes blake3 and sha256 of a file from its pieces.
 
-    def __init__(self, *, sha256: bool = True) -> None:
+    With `ahead`, the second piece starts a thread; at most this many pieces wait for the thread.
+    The thread ends with :meth:`close`, or when this object is garbage collected.
+    """
+
+    def __init__(self, *, sha256: bool = True, ahead: int = 0) -> None:
+        self.bytes = 0
+        """Size of all pieces so far."""
         self._blake3 = blake3()
         self._sha256 = hashlib.sha256() if sha256 else None
-        hashers = (each for each in (self._blake3, self._sha256) if each is not None)
-        self._updates = tuple(each.update for each in hashers)
-        self._bytes = 0
-        self._pieces = 0
-        self._thread: HashThread | None = None
+        self._ahead = ahead
+        self._thread: ThreadPoolExecutor | None = None
+        self._waiting: deque[Future[None]] = deque()
 
-    def update(self, piece: bytes) -> None:
+    def update(self, piece: _Piece) -> None:
         """Add the next piece; it may be hashed later."""
-        self._bytes += len(piece)
-        self._pieces += 1
-        if self._pieces == 1:
-            for update in self._updates:
-                update(piece)
-            return
-        if self._thread is None:
-            self._thread = HashThread(*self._updates, ahead=8)
-        self._thread.update(piece)
+        if self._thread is None and self._ahead and self.bytes:
+            from concurrent.futures import ThreadPoolExecutor  # slow to import
+
+            bytes(_REUSED)
+            self._thread = ThreadPoolExecutor(1, "tfrecreg-hash")
+        self.bytes += len(piece)
+        is_large = len(piece) >= _LARGE
+        while self._waiting and (is_large or len(self._waiting) >= self._ahead):
+            self._waiting.popleft().result()
+        if self._thread is None or is_large:
+            self._hash(piece)
+        else:
+            self._waiting.append(self._thread.submit(self._hash, piece))
+
+    def _hash(self, piece: _Piece) -> None:
+        self._blake3.update(piece)
+        if self._sha256 is not None:
+            self._sha256.update(piece)
 
     def close(self) -> None:
         """Wait until all pieces are hashed. A second call does nothing."""
+        while self._waiting:
+            self._waiting.popleft().result()
         if self._thread is not None:
-            self._thread.close()
+            self._thread.shutdown()
             self._thread = None
 
     def digest(self) -> FileDigest:
         """Size and digests of all pieces."""
         self.close()
         sha256 = self._sha256.hexdigest() if self._sha256 is not None else ""
-        return FileDigest(self._bytes, self._blake3.hexdigest(), sha256)
-
-
-def hash_both(storage: Readable, path: str, copy: Writer | None = None) -> FileDigest:
-    """Read a file in bounded memory; return its size, blake3 and sha256."""
-    hasher = FileHasher()
-    position = 0
-    try:
-        with storage.open(path) as reader:
-            while chunk := reader.read_at(position, _CHUNK):
-                hasher.update(chunk)
-                if copy is not None:
-                    copy.write(chunk)
-                position += len(chunk)
-    finally:
-        hasher.close()
-    return hasher.digest()
+        return FileDigest(self.bytes, self._blake3.hexdigest(), sha256)
 
 
 DIGEST_BYTES = 16

@@ -41,31 +41,30 @@ class IndexBuilder:
     """Collects the rows of an index while its shard is written; about 80 bytes per record."""
 
     def __init__(self) -> None:
+        self.lengths = array("Q")
+        """Size of each payload in bytes."""
         self._digests = bytearray()
-        self._lengths = array("Q")
         self._ends = array("Q")
         self._keys = bytearray()
 
     def __len__(self) -> int:
-        return len(self._lengths)
+        return len(self.lengths)
 
     def add(self, digest: bytes, length: int, key: str) -> None:
         """Add the next record."""
-        if len(digest) != _DIGEST_BYTES:
-            raise ValueError(f"a record digest has 16 bytes, but this one has {len(digest)}")
         try:
             self._keys += key.encode("utf-8", "surrogateescape")
         except UnicodeEncodeError:
             raise UsageError(f"the key `{key}` cannot be encoded as UTF-8") from None
         self._ends.append(len(self._keys))
         self._digests += digest
-        self._lengths.append(length)
+        self.lengths.append(length)
 
     def extend(self, other: IndexBuilder) -> None:
         """Add all rows of another builder, in their order."""
         before = len(self._keys)
         self._digests += other._digests
-        self._lengths += other._lengths
+        self.lengths += other.lengths
         self._ends.extend(before + end for end in other._ends)
         self._keys += other._keys
 
@@ -78,7 +77,7 @@ class IndexBuilder:
         )
         rows = np.empty(len(self), _row_type())
         rows["digest"] = np.frombuffer(self._digests, np.uint8).reshape(-1, _DIGEST_BYTES)
-        rows["length"] = self._lengths
+        rows["length"] = self.lengths
         rows["key_end"] = self._ends
         table = (_MEMBER.pack(*member) for member in members)
         body = b"".join((header, rows.tobytes(), self._keys, *table))

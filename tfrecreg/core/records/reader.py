@@ -16,7 +16,6 @@ from bisect import bisect
 from collections import deque
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
-from typing import TypeVar
 
 import google_crc32c
 
@@ -29,11 +28,8 @@ from tfrecreg.core.records.resync import (
     Offsets,
     Resolution,
     Resync,
-    cut_detail,
-    data_detail,
     data_holds,
     foreign_detail,
-    gzip_rest,
     header_detail,
     huge_detail,
     lost,
@@ -46,7 +42,6 @@ from tfrecreg.core.records.stream import (
     ByteStream,
     Damage,
     HashedFile,
-    PlainStream,
     sniff_compression,
 )
 from tfrecreg.core.storage.interface import Readable, Reader
@@ -54,26 +49,6 @@ from tfrecreg.core.values.findings import TensorflowOutcome
 
 SAME_BYTES = "a second read of the store gave the same bytes"
 """If a second read confirmed a fault, its detail ends with these words."""
-
-T = TypeVar("T")
-
-
-def confirmed(events: Iterator[T], reader: Reader, compression: Compression) -> Iterator[T]:
-    """The events of a scan. If the file is in a store, the bytes of each fault are compared with a
-    second read.
-    """
-    for event in events:
-        if isinstance(event, Fault):
-            start, stop = 0, reader.size
-            if compression == "none":  # in gzip, offsets are those of the decompressed stream
-                length = event.length if event.length is not None else HEADER_BYTES
-                start = event.offset
-                stop = min(stop, start + OVERHEAD + length)
-            if reader.confirm(start, stop):
-                yield replace(event, detail=f"{event.detail}; {SAME_BYTES}")
-                continue
-        yield event
-
 
 BATCH_BYTES = 1 << 20
 """Bytes of the stream per read and per batch."""
@@ -121,7 +96,10 @@ def scan(
             detail = f"compression should be `{declared}`, found `{stream.compression}`"
             outcome = of_misread(declared, file.read, file.end)
             pending = Fault("CRC006", 0, None, None, detail, outcome)
-        yield from confirmed(_all(scanner, pending), reader, stream.compression)
+        for event in _all(scanner, pending):
+            if isinstance(event, Fault):
+                event = _confirmed(event, reader, stream.compression)
+            yield event
         yield StreamEnd(
             compression=stream.compression,
             file_bytes=file.end,
@@ -133,6 +111,18 @@ def scan(
             sha256=file.sha256(),
             members=tuple(stream.members()),
         )
+
+
+def _confirmed(fault: Fault, reader: Reader, compression: Compression) -> Fault:
+    """A fault. If the file is in a store, its bytes are compared with a second read."""
+    start, stop = 0, reader.size
+    if compression == "none":  # in gzip, offsets are those of the decompressed stream
+        length = fault.length if fault.length is not None else HEADER_BYTES
+        start = fault.offset
+        stop = min(stop, start + OVERHEAD + length)
+    if not reader.confirm(start, stop):
+        return fault
+    return replace(fault, detail=f"{fault.detail}; {SAME_BYTES}")
 
 
 def _all(scanner: _Scanner, pending: Fault | None) -> Iterator[RecordBatch | Fault]:
@@ -260,7 +250,8 @@ class _Scanner:
         many = self._resync.after_many(stream, at) if self._faults >= _MOST_FAULTS else None
         if walked.stop is Stop.DATA and length is not None:
             found = many or self._resync.after_data(stream, at, length)
-            detail = data_detail(walked.crc, walked.stored, at, found)
+            detail = f"data checksum should be 0x{walked.crc:08x}, found 0x{walked.stored:08x}"
+            detail += lost(at, found)
             yield from self._fault("CRC002", length, detail, exact=found.exact)
         elif walked.stop is Stop.HUGE and length is not None:
             found = many or self._resync.after_huge(stream, at, length)
@@ -304,8 +295,9 @@ class _Scanner:
         if stream.interruption is not None:
             return (yield from self._interrupted(stream.interruption))
         if length is not None:
-            detail = cut_detail(self._at, length, self._drain())
-            yield from self._fault("CRC003", length, detail)
+            end = self._at + OVERHEAD + length
+            detail = f"the record should end at byte {end}, but the stream ends at byte "
+            yield from self._fault("CRC003", length, f"{detail}{self._drain()}")
         elif self._at == 0 and any(head[4:8]):
             # These are not even the first bytes of a header: the upper half of a length is zero.
             detail = foreign_detail(head, left)
@@ -343,7 +335,16 @@ class _Scanner:
             code, detail = "CRC009", damage.detail
             if not damage.misread:
                 code = "CRC007"
-                detail += gzip_rest(at, behind, lost=lost, going=going, known=known)
+                if not lost:
+                    detail += "; no record is lost"
+                elif not going:
+                    detail += f"; the stream is lost from byte {at} on"
+                elif known:
+                    detail += f"; bytes {at} to {behind} of the stream are lost"
+                    detail += " and count as one record"
+                else:
+                    detail += f"; an unknown part of the stream, from byte {at} on, is lost"
+                    detail += " and counts as one record"
             yield Fault(code, offset, number, size, detail, outcome, exact=not lost)
         if going and (lost or not damage.lossless):
             self._gap = True
@@ -420,7 +421,7 @@ def open_stream(
             file, digest=digest, members=members, misread=True, list_members=list_members
         )
         return stream, file
-    return PlainStream(file), file
+    return ByteStream(file), file
 
 
 def _begins_plain(file: HashedFile, head: bytes) -> bool:
@@ -434,7 +435,7 @@ def _begins_plain(file: HashedFile, head: bytes) -> bool:
         behind = file.read(following, HEADER_BYTES)
     if header_length(behind) is not None or (following == file.end and length > _LARGE_BYTES):
         return True
-    return following <= file.end and data_holds(PlainStream(file), 0, length)
+    return following <= file.end and data_holds(ByteStream(file), 0, length)
 
 
 def _is_headless(file: HashedFile, declared: Compression | None) -> bool:
@@ -457,7 +458,7 @@ def _is_headless(file: HashedFile, declared: Compression | None) -> bool:
     found = _sound_bytes(gzip) if begin else 0
     if not found or declared == "gzip":
         return found > 0
-    spans = sound_records(PlainStream(file), 0, _NOWHERE)
+    spans = sound_records(ByteStream(file), 0, _NOWHERE)
     inside = [bisect(spans, (at, _NOWHERE)) for at in end]
     outside = [
         at for at, past in zip(end, inside, strict=True) if not past or spans[past - 1][1] <= at

@@ -16,8 +16,8 @@ After tests 1 to 3 the number of records is exact. After test 4 the number of lo
 unknown: the lost bytes count as one record, and their fault says so.
 
 All tests read ahead through forks of the stream, block by block, and ignore stated lengths. One
-pass of a :class:`~tfrecreg.core.records.frame_scan.Finder` does tests 3 and 4. The total number of
-bytes that a scan reads ahead is bounded.
+pass of a :class:`~tfrecreg.core.records.frame_scan.PythonFinder` does tests 3 and 4. The total
+number of bytes that a scan reads ahead is bounded.
 """
 
 from __future__ import annotations
@@ -350,18 +350,6 @@ def header_detail(head: bytes, at: int, found: Resolution) -> str:
     return text + ("; the data are intact" if found.intact else "; the data are damaged too")
 
 
-def data_detail(crc: int, stored: int, at: int, found: Resolution) -> str:
-    """The detail of CRC002, for data whose checksum is wrong."""
-    return f"data checksum should be 0x{crc:08x}, found 0x{stored:08x}" + lost(at, found)
-
-
-def cut_detail(at: int, length: int, end: int) -> str:
-    """The detail of CRC003, for a file that ends inside a record."""
-    return (
-        f"the record should end at byte {at + OVERHEAD + length}, but the stream ends at byte {end}"
-    )
-
-
 def trailing_detail(head: bytes, left: int) -> str:
     """The detail of CRC004, for trailing bytes that do not begin a record."""
     if left < HEADER_BYTES:
@@ -376,17 +364,6 @@ def huge_detail(length: int, found: Resolution) -> str:
     if found.length == length:
         return text + "; the data are present and intact"
     return text if found.length is None else f"{text}; the {found.length} bytes of data are intact"
-
-
-def gzip_rest(at: int, behind: int, *, lost: bool, going: bool, known: bool) -> str:
-    """Say what is lost, as the last part of the detail of CRC007."""
-    if not lost:
-        return "; no record is lost"
-    if not going:
-        return f"; the stream is lost from byte {at} on"
-    if known:
-        return f"; bytes {at} to {behind} of the stream are lost and count as one record"
-    return f"; an unknown part of the stream, from byte {at} on, is lost and counts as one record"
 
 
 def foreign_detail(head: bytes, size: int) -> str:

@@ -13,14 +13,14 @@ import hashlib
 import os
 from array import array
 from collections.abc import Callable, Iterator
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Literal, NamedTuple
 
 import numpy as np
 
 from tfrecreg.core.records.frame_scan import (
-    Finder,
     FrameScan,
     FrameScanner,
     PythonFinder,
@@ -45,11 +45,6 @@ _WITHOUT_LENGTH = (1, 3)
 _CAPACITY = 1 << 16
 """Maximum number of records per call. Batches of ordinary size have fewer records."""
 
-
-_FUNCTIONS = (
-    *("walk", "prepare", "source", "headers", "members", "canonical", "digests"),
-    *("columns", "record", "finder", "finder_feed", "finder_spans", "finder_free"),
-)
 
 _PLACES = 1 << 10
 """Maximum number of places per call of ``tfrecreg_members``."""
@@ -76,67 +71,56 @@ class _Span(ctypes.Structure):
     _fields_ = (("start", ctypes.c_int64), ("end", ctypes.c_int64))
 
 
-class Native(NamedTuple):
-    """The functions of the loaded library."""
-
-    walk: Callable[..., None]
-    headers: Callable[[bytes, int], int]
-    finder: Callable[..., int | None]
-    feed: Callable[..., int]
-    spans: Callable[..., int]
-    free: Callable[[int], None]
-    members: Callable[[bytes, int], Iterator[int]]
-    canonical: Callable[..., None]
-    digests: Callable[..., None]
-    columns: Callable[..., int]
-    record: Callable[[int, int, int, bytes], int]
-    engine: str
-    """The instructions that compute checksums: one of :data:`ENGINES`."""
+_I32, _I64, _U64 = ctypes.c_int32, ctypes.c_int64, ctypes.c_uint64
+_TEXT, _AT = ctypes.c_char_p, ctypes.c_void_p
+_CANONICAL = (_TEXT, _AT, _AT, _U64, _AT)
+_FUNCTIONS = {
+    "prepare": (_I32,),
+    "source": (_U64,),
+    "walk": (None, _I32, _TEXT, _U64, _U64, _I64, _U64, *[_AT] * 4),
+    "record": (_I32, _I32, _U64, _U64, _TEXT),
+    "headers": (_U64, _TEXT, _U64),
+    "members": (_U64, _TEXT, *[_U64] * 4, _AT),
+    "canonical": (None, *_CANONICAL),
+    "digests": (None, _I32, *_CANONICAL, _AT),
+    "columns": (_U64, _TEXT, _AT, _AT, _U64, _TEXT, _AT, _U64, _AT, _AT),
+    "finder": (_AT, _I32, *[_I64] * 4, _I32),
+    "finder_feed": (_I32, _AT, _TEXT, _U64, _I64, _I32),
+    "finder_spans": (_U64, *[_AT] * 5),
+    "finder_free": (None, _AT),
+}
+"""The functions of the library: the type of the result, and the types of the arguments."""
 
 
 @lru_cache(maxsize=1)
-def load_scanner() -> Native:
-    """Load the library, once per process."""
+def load_scanner() -> SimpleNamespace:
+    """Load the library, once per process.
+
+    The result has the functions without their prefix ``tfrecreg_``, and `engine`, the instructions
+    that compute checksums: one of :data:`ENGINES`.
+    """
+    loaded = SimpleNamespace()
     try:
         library = ctypes.CDLL(str(LIBRARY))
-        walk, prepare, source, headers, members, canonical, digests, columns, record, *finders = (
-            getattr(library, f"tfrecreg_{name}") for name in _FUNCTIONS
-        )
+        for name, (result, *arguments) in _FUNCTIONS.items():
+            function = getattr(library, f"tfrecreg_{name}")
+            function.restype, function.argtypes = result, arguments
+            setattr(loaded, name, function)
     except (OSError, AttributeError) as error:
         if not LIBRARY.exists():
             raise _missing("it was not compiled") from error
         raise _missing(f"it cannot be loaded: {error}") from error
-    finder, feed, spans, free = finders
-    source.restype = ctypes.c_uint64
     if SOURCE.exists():
         digest = hashlib.sha256(SOURCE.read_bytes()).digest()
-        if source() != int.from_bytes(digest[:8], "big"):
+        if loaded.source() != int.from_bytes(digest[:8], "big"):
             raise _missing("it was compiled from another `walk.c`")
-    prepare.restype = ctypes.c_int32
-    walk.restype = canonical.restype = digests.restype = free.restype = None
-    text, address = ctypes.c_char_p, ctypes.c_void_p
-    size, number = ctypes.c_uint64, ctypes.c_int64
-    walk.argtypes = [ctypes.c_int32, text, size, size, number, size, *[address] * 4]
-    headers.restype = members.restype = spans.restype = columns.restype = size
-    headers.argtypes = [text, size]
-    finder.restype = address
-    finder.argtypes = [ctypes.c_int32, *[number] * 4, ctypes.c_int32]
-    feed.restype = ctypes.c_int32
-    feed.argtypes = [address, text, size, number, ctypes.c_int32]
-    spans.argtypes = [address] * 5
-    free.argtypes = [address]
-    members.argtypes = [text, *[size] * 4, address]
-    canonical.argtypes = [text, address, address, size, address]
-    digests.argtypes = [ctypes.c_int32, *canonical.argtypes, address]
-    columns.argtypes = [text, address, address, size, text, address, size, address, address]
-    record.restype = ctypes.c_int32
-    record.argtypes = [ctypes.c_int32, size, size, text]
-    own = canonical, digests, columns, record, ENGINES[prepare()]
-    return Native(walk, headers, finder, feed, spans, free, partial(_members, members), *own)
+    loaded.engine = ENGINES[loaded.prepare()]
+    return loaded
 
 
-def _members(find: Callable[..., int], memory: bytes, stop: int) -> Iterator[int]:
+def native_members(memory: bytes, stop: int) -> Iterator[int]:
     """The compiled version of :func:`tfrecreg.core.records.gzip_access.python_members`."""
+    find = load_scanner().members
     room = array("q", bytes(8 * _PLACES))
     address, _ = room.buffer_info()
     at, count = 0, _PLACES
@@ -187,7 +171,7 @@ class NativeFrameScanner:
 
 
 class NativeFinder:
-    """The compiled :class:`tfrecreg.core.records.frame_scan.Finder`."""
+    """The compiled :class:`tfrecreg.core.records.frame_scan.PythonFinder`."""
 
     def __init__(
         self,
@@ -211,15 +195,15 @@ class NativeFinder:
 
     def __del__(self) -> None:
         if self._handle is not None:
-            self._native.free(self._handle)
+            self._native.finder_free(self._handle)
 
     def feed(self, block: bytes, base: int, *, last: bool) -> bool:
-        passed = self._native.feed(self._handle, block, len(block), base, last)
+        passed: int = self._native.finder_feed(self._handle, block, len(block), base, last)
         if passed < 0:
             raise MemoryError
         waiting, found, payload = ctypes.c_uint64(), ctypes.c_int64(), ctypes.c_int64()
         results = (self._spans, waiting, found, payload)
-        self._count = self._native.spans(self._handle, *map(ctypes.addressof, results))
+        self._count = self._native.finder_spans(self._handle, *map(ctypes.addressof, results))
         self._waiting = waiting.value
         self.found, self.payload = found.value, payload.value
         return passed > 0
@@ -233,6 +217,8 @@ class NativeFinder:
     def waiting(self) -> bool:
         return self._waiting > 0
 
+
+Finder = PythonFinder | NativeFinder
 
 VARIABLE = "TFRECREG_SCANNER"
 
@@ -295,12 +281,14 @@ def record_reader() -> Callable[[int, int, int], bytes | None] | None:
 
 def count_headers(memory: bytes) -> int:
     """Number of offsets in `memory` at which a header with a correct checksum begins."""
-    if scanner_kind() == "native":
-        return load_scanner().headers(memory, len(memory))
-    return len(header_candidates(memory))
+    if scanner_kind() == "python":
+        return len(header_candidates(memory))
+    found: int = load_scanner().headers(memory, len(memory))
+    return found
 
 
 def make_finder(at: int, *, before: int, stop: int, gap: bool, first: bool = False) -> Finder:
     """A new finder, for one search; see :class:`tfrecreg.core.records.frame_scan.PythonFinder`."""
+    kind: Callable[..., Finder]
     kind = NativeFinder if scanner_kind() == "native" else PythonFinder
     return kind(at, before=before, stop=stop, gap=gap, first=first)

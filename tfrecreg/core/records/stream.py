@@ -7,13 +7,9 @@ the first 12 bytes.
 
 from __future__ import annotations
 
-import hashlib
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
-
-from blake3 import blake3
 
 from tfrecreg.core.records.framing import HEADER_BYTES, header_length
 from tfrecreg.core.records.gzip_writer import (
@@ -23,7 +19,7 @@ from tfrecreg.core.records.gzip_writer import (
     WINDOW_BITS,
     Compression,
 )
-from tfrecreg.core.records.hashing import HashThread
+from tfrecreg.core.records.hashing import FileHasher, threads_pay
 from tfrecreg.core.storage.interface import Reader
 
 SNIFF_BYTES = 1 << 16
@@ -60,34 +56,42 @@ class Damage:
     """
 
 
-class ByteStream(Protocol):
-    """The decompressed stream of a shard, read forward through a window."""
+class ByteStream:
+    """The decompressed stream of a shard, read forward through a window.
 
-    interruption: Damage | None
+    This class reads a file without compression, in which any offset can be read;
+    :class:`~tfrecreg.core.records.gzip_reader.GzipStream` reads gzip.
+    """
+
+    compression: Compression = "none"
+    interruption: Damage | None = None
     """Why the stream stops before its end; None if it does not stop, as in a plain file."""
-
-    guessed: bool
+    guessed = False
     """True if reading continued after the last interruption, but possibly in gzip inside a payload.
     """
 
-    @property
-    def compression(self) -> Compression: ...
-
-    @property
-    def end(self) -> int | None:
-        """Size of the stream in bytes; None while it is unknown."""
+    def __init__(self, file: HashedFile) -> None:
+        self._file = file
 
     @property
     def position(self) -> int:
         """Byte of the stream at which reading would continue. It is the stream's end if all bytes
         were read.
         """
+        return self._file.end
+
+    @property
+    def end(self) -> int | None:
+        """Size of the stream in bytes; None while it is unknown."""
+        return self._file.end
 
     def bound(self) -> int:
         """An upper bound on the size of the stream, and so on the length of a record."""
+        return self._file.end
 
     def ends_at(self, at: int) -> bool:
         """Whether the undamaged stream ends exactly at byte `at`."""
+        return at == self._file.end
 
     def window(self, start: int, length: int) -> bytes:
         """Return `length` bytes of the stream, beginning at `start`. The result is shorter only if
@@ -95,67 +99,34 @@ class ByteStream(Protocol):
 
         The window only moves forward: `start` must not be smaller than in an earlier call.
         """
+        return self._file.read(start, length)
 
     def fork(self) -> ByteStream:
         """A second view at the same place, which reads ahead and does not move this view."""
+        return self
 
     def inspect(self, start: int, stop: int) -> Damage | None:
-        """The damage of a gzip member from which these bytes come; None if there is no damage."""
+        """The damage of the first unsound gzip member that has any of these bytes; None if all are
+        sound.
+        """
+        del start, stop
+        return None
 
     def resume(self, least: int = 0) -> bool:
         """Continue after an interruption, and return whether bytes are left. May advance
         `position`.
         """
-
-    def hexdigest(self) -> str | None:
-        """blake3 of the whole stream; None if not requested, or if part of it is missing."""
-
-    def members(self) -> Sequence[tuple[int, int]]:
-        """Where each gzip member begins, in file and stream; empty for a plain file or after
-        damage.
-        """
-
-
-class PlainStream:
-    """A file without compression. The stream is the file, and any offset can be read."""
-
-    compression: Compression = "none"
-    interruption: Damage | None = None
-    guessed = False
-
-    def __init__(self, file: HashedFile) -> None:
-        self._file = file
-
-    @property
-    def end(self) -> int:
-        return self._file.end
-
-    @property
-    def position(self) -> int:
-        return self._file.end
-
-    def bound(self) -> int:
-        return self._file.end
-
-    def ends_at(self, at: int) -> bool:
-        return at == self._file.end
-
-    def window(self, start: int, length: int) -> bytes:
-        return self._file.read(start, length)
-
-    def fork(self) -> PlainStream:
-        return self
-
-    def inspect(self, start: int, stop: int) -> Damage | None:  # noqa: ARG002 - no gzip, no damage
-        return None
-
-    def resume(self, least: int = 0) -> bool:  # noqa: ARG002 - there are no interruptions
+        del least
         return True
 
     def hexdigest(self) -> str | None:
+        """blake3 of the whole stream; None if not requested, or if part of it is missing."""
         return self._file.hexdigest()
 
     def members(self) -> Sequence[tuple[int, int]]:
+        """The start of each member that was read so far, as offsets in the file and in the stream.
+        Empty for a plain file, after damage, or if the members were not requested.
+        """
         return ()
 
 
@@ -169,27 +140,30 @@ def sniff_compression(head: bytes, declared: Compression | None = None) -> Compr
     """
     if header_length(head) is not None:
         return "none"
-    whole = head[:3] == MAGIC
-    inflater = zlib.decompressobj(GZIP_BITS if whole else WINDOW_BITS)
-    try:
-        begin = inflater.decompress(head if whole else head[len(MEMBER_HEADER) :], HEADER_BYTES)
-        if header_length(begin) is not None or (whole and inflater.eof and not begin):
-            return "gzip"
-    except zlib.error:
-        pass
+    begin, ended = _inflated_start(head)
+    if header_length(begin) is not None or (head[:3] == MAGIC and ended and not begin):
+        return "gzip"
     if declared == "gzip" and head:
         return "gzip" if head[:3] == MAGIC[: len(head)] else "none"
     return "gzip" if head[:3] == MAGIC and declared is None else "none"
 
 
+def _inflated_start(head: bytes) -> tuple[bytes, bool]:
+    """The first decompressed bytes of a file, and whether they are all of a member. Empty if the
+    data do not inflate. A damaged gzip header is skipped.
+    """
+    whole = head[:3] == MAGIC
+    inflater = zlib.decompressobj(GZIP_BITS if whole else WINDOW_BITS)
+    try:
+        begin = inflater.decompress(head if whole else head[len(MEMBER_HEADER) :], HEADER_BYTES)
+    except zlib.error:
+        return b"", False
+    return begin, inflater.eof
+
+
 def begins_with_record(head: bytes) -> bool:
     """Whether a file with these first bytes begins with a record's header, plain or in gzip."""
-    if head[:3] == MAGIC:
-        try:
-            head = zlib.decompressobj(GZIP_BITS).decompress(head, HEADER_BYTES)
-        except zlib.error:
-            return False
-    return header_length(head) is not None
+    return header_length(_inflated_start(head)[0] if head[:3] == MAGIC else head) is not None
 
 
 class HashedFile:
@@ -205,10 +179,8 @@ class HashedFile:
         corrected.
         """
         self._reader = reader
-        self._hasher = blake3() if digest else None
-        self._sha256 = hashlib.sha256() if digest and sha256 else None
-        self._hashed = 0
-        self._thread: HashThread | None = None
+        is_large = reader.size >= _LARGE_BYTES and threads_pay()
+        self._hasher = FileHasher(sha256=sha256, ahead=2 * is_large) if digest else None
 
     def read(self, start: int, length: int) -> bytes:
         """Up to `length` bytes from `start`; fewer only where the file ends."""
@@ -218,33 +190,22 @@ class HashedFile:
         data = self._reader.read_at(start, length)
         if len(data) < length:
             self.end = start + len(data)
-        if self._hasher is not None and start <= self._hashed < start + len(data):
-            self._hash(self._hasher, memoryview(data)[self._hashed - start :])
+        hasher = self._hasher
+        if hasher is not None and start <= hasher.bytes < start + len(data):
+            hasher.update(memoryview(data)[hasher.bytes - start :])
         return data
-
-    def _hash(self, hasher: blake3, piece: memoryview) -> None:
-        updates = [each.update for each in (hasher, self._sha256) if each is not None]
-        large = self._hashed and self.end >= _LARGE_BYTES
-        if self._thread is None and large and HashThread.pays():
-            self._thread = HashThread(*updates)
-        for update in updates if self._thread is None else (self._thread.update,):
-            update(piece)
-        self._hashed += len(piece)
 
     def hexdigest(self) -> str | None:
         """blake3 of the whole file; None if not requested."""
         if self._hasher is None:
             return None
-        while self.read(self._hashed, READ_BYTES):
+        while self.read(self._hasher.bytes, READ_BYTES):
             pass
-        if self._thread is not None:
-            self._thread.close()
-            self._thread = None
-        return self._hasher.hexdigest()
+        return self._hasher.digest().blake3
 
     def sha256(self) -> str | None:
         """SHA-256 of the whole file as hex, after :meth:`hexdigest`; None if not requested."""
-        return self._sha256.hexdigest() if self._sha256 is not None else None
+        return (self._hasher.digest().sha256 or None) if self._hasher is not None else None
 
 
 def only_zeros(read: Callable[[int, int], bytes], at: int) -> bool:

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from array import array
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +20,7 @@ from tfrecreg.core.example.decode import canonical
 from tfrecreg.core.example.model import NotAnExampleError, encode
 from tfrecreg.core.example.values import to_example
 from tfrecreg.core.records.framing import MAX_LENGTH, OVERHEAD, frame
-from tfrecreg.core.records.gzip_access import inflated
+from tfrecreg.core.records.gzip_access import DamagedGzipError, Inflater, inflated
 from tfrecreg.core.records.gzip_writer import Compression, GzipEncoder
 from tfrecreg.core.records.hashing import FileDigest, FileHasher, record_digest
 from tfrecreg.core.records.index import IndexBuilder
@@ -40,108 +39,15 @@ class Segment:
     """Path of the file in its storage."""
     bytes: int
     """Size of the file in bytes."""
-    lengths: array[int]
-    """Size of each payload in bytes."""
-    payload_bytes: int
     index: IndexBuilder
-    """The index of the records. It has no rows if the records came without digests."""
+    """The index of the records."""
     members: list[tuple[int, int]]
     """Offsets of each gzip member in the file and in the segment's stream."""
 
     @property
     def stream_bytes(self) -> int:
         """Size of the decompressed segment in bytes."""
-        return self.payload_bytes + OVERHEAD * len(self.lengths)
-
-
-class RecordEncoder:
-    """Encodes records one after the other and counts them. It does not write or hash."""
-
-    def __init__(self, compression: Compression, *, apart: bool = False) -> None:
-        self.index = IndexBuilder()
-        """The index, with a row for each record that came with a digest."""
-        self.lengths = array("Q")
-        """Size in bytes of each payload that was added so far."""
-        self.payload_bytes = 0
-        """Total size of all payloads in bytes, without framing and compression."""
-        self._gzip = GzipEncoder(apart=apart) if compression == "gzip" else None
-
-    @property
-    def members(self) -> list[tuple[int, int]]:
-        """Where each gzip member begins, in file and stream; empty without gzip."""
-        return self._gzip.members if self._gzip is not None else []
-
-    def add(
-        self, payload: bytes, digest: bytes | None, key: str
-    ) -> tuple[tuple[bytes, ...], bytes]:
-        """Encode the next record. Return the pieces for the file and the bytes of the stream. The
-        latter are empty without gzip.
-        """
-        if len(payload) > MAX_LENGTH:
-            raise UsageError(
-                f"the record of `{key}` has {len(payload)} bytes, but at most {MAX_LENGTH} fit"
-            )
-        if digest is not None:
-            self.index.add(digest, len(payload), key)
-        self.lengths.append(len(payload))
-        self.payload_bytes += len(payload)
-        header, footer = frame(payload)
-        if self._gzip is None:
-            return (header, payload, footer), b""
-        record = b"".join((header, payload, footer))
-        return (self._gzip.write(record),), record
-
-    def fits(self, segment: Segment) -> bool:
-        """Whether the segment's file can be appended to the shard unchanged. The previous member
-        must have ended.
-
-        A segment does not fit if TensorFlow might stop reading at the end of one of its members.
-        This affects about one in ten thousand segments.
-        """
-        return self._gzip is None or self._gzip.fits(segment.members, segment.bytes)
-
-    def append(self, segment: Segment) -> None:
-        """Count the records of a segment whose file comes next. The previous member must have
-        ended.
-        """
-        self._note(segment)
-        if self._gzip is not None:
-            self._gzip.skip(segment.bytes, segment.stream_bytes, segment.members)
-
-    def encode(self, segment: Segment, stream: Iterable[bytes]) -> Iterator[bytes]:
-        """Compress the records of a segment again; yield the bytes for the file."""
-        if self._gzip is None:
-            raise ValueError("the encoder does not compress")
-        pieces = iter(stream)
-        buffer = bytearray()
-        at = 0
-        for length in segment.lengths:
-            end = at + length + OVERHEAD
-            if len(buffer) < end:
-                del buffer[:at]
-                at, end = 0, end - at
-            while len(buffer) < end:
-                piece = next(pieces, b"")
-                if not piece:
-                    raise StorageError(f"`{segment.path}` is shorter than when it was written")
-                buffer += piece
-            yield self._gzip.write(bytes(buffer[at:end]))
-            at = end
-        self._note(segment)
-        yield self._gzip.end_member()
-
-    def _note(self, segment: Segment) -> None:
-        self.index.extend(segment.index)
-        self.lengths.extend(segment.lengths)
-        self.payload_bytes += segment.payload_bytes
-
-    def end_member(self) -> bytes:
-        """End the current gzip member, if there is one; return the bytes for the file."""
-        return self._gzip.end_member() if self._gzip is not None else b""
-
-    def close(self) -> bytes:
-        """The last bytes of the file."""
-        return self._gzip.close() if self._gzip is not None else b""
+        return sum(self.index.lengths) + OVERHEAD * len(self.index)
 
 
 _BUFFER = 1 << 18
@@ -169,7 +75,60 @@ def hashed_write(storage: Storage, path: str, data: bytes) -> FileDigest:
     return FileDigest(len(data), blake3(data).hexdigest(), hashlib.sha256(data).hexdigest())
 
 
-class ShardWriter(Unfinished):
+class _RecordWriter(Unfinished):
+    """Encodes records one after the other, and writes them to a file."""
+
+    def __init__(self, file: Writer, compression: Compression, *, apart: bool = False) -> None:
+        self._file = file
+        self._gzip = GzipEncoder(apart=apart) if compression == "gzip" else None
+        self._index = IndexBuilder()
+        self._parts: list[bytes] = []
+        self._pending = 0
+
+    def write(self, payload: bytes, *, digest: bytes, key: str) -> None:
+        """Append one record."""
+        if len(payload) > MAX_LENGTH:
+            raise UsageError(
+                f"the record of `{key}` has {len(payload)} bytes, but at most {MAX_LENGTH} fit"
+            )
+        self._index.add(digest, len(payload), key)
+        header, footer = frame(payload)
+        if self._gzip is None:
+            self._put(header, payload, footer)
+            return
+        record = b"".join((header, payload, footer))
+        self._see(record)
+        self._put(self._gzip.write(record))
+
+    def end_member(self) -> None:
+        """End the current gzip member, if there is one, so that a segment can follow."""
+        if self._gzip is not None:
+            self._put(self._gzip.end_member())
+
+    def abort(self) -> None:
+        """Delete the unfinished files."""
+        self._file.abort()
+
+    def _see(self, record: bytes) -> None:
+        """Add bytes to the digest of the decompressed stream. Called only for gzip."""
+
+    def _put(self, *pieces: bytes) -> None:
+        self._parts += pieces
+        self._pending += sum(map(len, pieces))
+        if self._pending >= _BUFFER:
+            self._flush()
+
+    def _flush(self) -> None:
+        data = b"".join(self._parts)
+        self._parts.clear()
+        self._pending = 0
+        self._save(data)
+
+    def _save(self, data: bytes) -> None:
+        self._file.write(data)
+
+
+class ShardWriter(_RecordWriter):
     """Writes one shard, and its index. The files appear when the ``with`` block ends without an
     error.
 
@@ -184,18 +143,14 @@ class ShardWriter(Unfinished):
         *,
         compression: Compression = "none",
         index_path: str | None = None,
-        sha256: bool = True,
     ) -> None:
+        super().__init__(storage.create(path), compression)
         self._storage = storage
         self._path = path
         self._index_path = index_path
-        self._encoder = RecordEncoder(compression)
         self._stream = blake3() if compression == "gzip" else None
-        self._hasher = FileHasher(sha256=sha256)
-        self._parts: list[bytes] = []
-        self._pending = 0
+        self._hasher = FileHasher(ahead=8)
         self._written: WrittenShard | None = None
-        self._file: Writer = storage.create(path)
 
     @property
     def written(self) -> WrittenShard:
@@ -204,84 +159,68 @@ class ShardWriter(Unfinished):
             raise RuntimeError(f"the shard `{self._path}` is not closed yet")
         return self._written
 
-    def write(self, payload: bytes, *, digest: bytes | None, key: str) -> None:
-        """Append one record."""
-        pieces, record = self._encoder.add(payload, digest, key)
-        if self._stream is not None:
-            self._stream.update(record)
-        self._parts += pieces
-        self._pending += sum(map(len, pieces))
-        if self._pending >= _BUFFER:
-            self._flush()
-
     def append(self, storage: Storage, segment: Segment) -> None:
-        """Append the records of a segment."""
-        self._put(self._encoder.end_member())
-        if not self._encoder.fits(segment):
-            for piece in self._encoder.encode(segment, self._inflated(storage, segment)):
-                self._put(piece)
+        """Append the records of a segment.
+
+        The file of the segment is appended unchanged, unless TensorFlow might stop reading at the
+        end of one of its members. This affects about one in ten thousand segments.
+        """
+        self.end_member()
+        try:
+            self._append(storage, segment)
+        except DamagedGzipError as error:
+            raise StorageError(f"`{segment.path}` is damaged: {error}") from None
+
+    def _append(self, storage: Storage, segment: Segment) -> None:
+        self._index.extend(segment.index)
+        gzip = self._gzip
+        if gzip is not None and not gzip.fits(segment.members, segment.bytes):
+            for record in _records(storage, segment):
+                self._see(record)
+                self._put(gzip.write(record))
+            self.end_member()
             return
-        self._encoder.append(segment)
         self._flush()
         for piece in _pieces(storage, segment):
-            self._hasher.update(piece)
-            self._file.write(piece)
-        if self._stream is not None:
-            for _ in self._inflated(storage, segment):
-                pass
-
-    def _inflated(self, storage: Storage, segment: Segment) -> Iterator[bytes]:
-        """Yield the segment's decompressed stream, and hash it."""
-        for piece in inflated(storage, segment.path):
-            if self._stream is not None:
-                self._stream.update(piece)
-            yield piece
-
-    def end_member(self) -> None:
-        """End the current gzip member, if there is one, so that a segment can follow."""
-        self._put(self._encoder.end_member())
+            self._save(piece)
+        if gzip is not None:
+            gzip.skip(segment.bytes, segment.stream_bytes, segment.members)
+            for piece in inflated(storage, segment.path):
+                self._see(piece)
 
     def close(self) -> WrittenShard:
         """Finish the shard and its index. Both are durable when this method returns."""
         if self._written is not None:
             return self._written
-        if self._index_path is not None and len(self._encoder.index) != len(self._encoder.lengths):
-            self.abort()
-            raise ValueError(f"the shard `{self._path}` has records without a digest for its index")
-        self._put(self._encoder.close())
+        if self._gzip is not None:
+            self._put(self._gzip.close())
         self._flush()
         self._file.close()
         index = None
         if self._index_path is not None:
-            rendered = self._encoder.index.render(self._encoder.members)
-            index = hashed_write(self._storage, self._index_path, rendered)
+            members = self._gzip.members if self._gzip is not None else ()
+            index = hashed_write(self._storage, self._index_path, self._index.render(members))
         file = self._hasher.digest()
         self._written = WrittenShard(
             file=file,
-            records=len(self._encoder.lengths),
-            payload_bytes=self._encoder.payload_bytes,
+            records=len(self._index),
+            payload_bytes=sum(self._index.lengths),
             stream_blake3=file.blake3 if self._stream is None else self._stream.hexdigest(),
             index=index,
         )
         return self._written
 
     def abort(self) -> None:
-        """Delete the unfinished files."""
         self._hasher.close()
-        self._file.abort()
+        super().abort()
 
-    def _put(self, data: bytes) -> None:
-        self._parts.append(data)
-        self._pending += len(data)
-        if self._pending >= _BUFFER:
-            self._flush()
+    def _see(self, record: bytes) -> None:
+        if self._stream is not None:
+            self._stream.update(record)
 
-    def _flush(self) -> None:
-        data = b"".join(self._parts)
-        self._parts.clear()
-        self._pending = 0
+    def _save(self, data: bytes) -> None:
         self._hasher.update(data)
-        self._file.write(data)
+        super()._save(data)
 
 
 def _pieces(storage: Storage, segment: Segment) -> Iterator[bytes]:
@@ -298,41 +237,40 @@ def _pieces(storage: Storage, segment: Segment) -> Iterator[bytes]:
             yield piece
 
 
-class SegmentWriter:
+def _records(storage: Storage, segment: Segment) -> Iterator[bytes]:
+    """Yield the records of a compressed segment, each with its frame."""
+    with storage.open(segment.path) as reader:
+        inflater = Inflater(reader, 0, 0)
+        for length in segment.index.lengths:
+            record = inflater.exactly(length + OVERHEAD)
+            if len(record) < length + OVERHEAD:
+                raise DamagedGzipError("it is shorter than when it was written")
+            yield record
+
+
+class SegmentWriter(_RecordWriter):
     """Writes some records of a shard into a separate file, which is not synced."""
 
     def __init__(self, storage: Storage, path: str, compression: Compression) -> None:
+        super().__init__(storage.create(path, durable=False), compression, apart=True)
         self._path = path
-        self._encoder = RecordEncoder(compression, apart=True)
         self._bytes = 0
-        self._file = storage.create(path, durable=False)
-
-    def write(self, payload: bytes, *, digest: bytes | None, key: str) -> None:
-        """Append one record; see :meth:`ShardWriter.write`."""
-        pieces, _ = self._encoder.add(payload, digest, key)
-        for piece in pieces:
-            self._put(piece)
 
     def close(self) -> Segment:
         """Finish the segment."""
-        self._put(self._encoder.end_member())
+        self.end_member()
+        self._flush()
         self._file.close()
         return Segment(
             path=self._path,
             bytes=self._bytes,
-            lengths=self._encoder.lengths,
-            payload_bytes=self._encoder.payload_bytes,
-            index=self._encoder.index,
-            members=self._encoder.members,
+            index=self._index,
+            members=self._gzip.members if self._gzip is not None else [],
         )
 
-    def abort(self) -> None:
-        """Delete the unfinished file."""
-        self._file.abort()
-
-    def _put(self, piece: bytes) -> None:
-        self._file.write(piece)
-        self._bytes += len(piece)
+    def _save(self, data: bytes) -> None:
+        super()._save(data)
+        self._bytes += len(data)
 
 
 class TFRecordWriter:

@@ -11,13 +11,14 @@ same digest. Offsets are not trusted: each read compares length and checksums.
 from __future__ import annotations
 
 import os
-import struct
 import time
 from array import array
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from typing import Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 from blake3 import blake3
@@ -60,6 +61,13 @@ class RecordOffsets:
     """
     stream_blake3: str = ""
     """Hex digest of the decompressed stream, if all of it was read; else empty."""
+
+    @classmethod
+    def sound(
+        cls, stamp: tuple[int, int], lengths: npt.NDArray[np.int64], **rest: Any
+    ) -> RecordOffsets:
+        """The offsets in a shard without damage, from the lengths of its payloads."""
+        return cls(*stamp, np.cumsum(lengths + OVERHEAD) - lengths - OVERHEAD, lengths, **rest)
 
     @property
     def end(self) -> int:
@@ -137,7 +145,7 @@ def _believed(
     if gzip:
         raise UsageError(f"`{where}` has offsets of a plain file, but `{shown}` is gzip")
     lengths = parse_sidecar(data, where)
-    places = RecordOffsets(*stamp, np.cumsum(lengths + OVERHEAD) - lengths - OVERHEAD, lengths)
+    places = RecordOffsets.sound(stamp, lengths)
     if places.end != stamp[0]:
         raise UsageError(
             f"`{where}` is not the index of `{shown}`: its last record ends at byte {places.end}, "
@@ -174,14 +182,13 @@ def _fits(index: Index, size: int, gzip: bool) -> bool:
 
 
 def _indexed(stamp: tuple[int, int], index: Index) -> RecordOffsets:
-    gzip = bool(index.members)
     lengths = index.lengths.astype(np.int64)
-    return RecordOffsets(*stamp, index.offsets(), lengths, index.members, gzip)
+    return RecordOffsets.sound(stamp, lengths, members=index.members, gzip=bool(index.members))
 
 
 def _walked(reader: Reader, stamp: tuple[int, int]) -> RecordOffsets | None:
     """Offsets from the headers of a plain file; None if a header is damaged."""
-    offsets, lengths = array("q"), array("q")
+    lengths = array("q")
     at, base, block = 0, 0, b""
     ahead = _AHEAD
     headers: dict[bytes, int] = {}
@@ -200,12 +207,11 @@ def _walked(reader: Reader, stamp: tuple[int, int]) -> RecordOffsets | None:
         end = at + OVERHEAD + length
         if end > reader.size:
             return None
-        offsets.append(at)
         lengths.append(length)
         # Headers of large records are far apart: the payloads between them are not read.
         ahead = _AHEAD if length < _AHEAD // 2 else HEADER_BYTES
         at = end
-    return RecordOffsets(*stamp, _numbers(offsets), _numbers(lengths))
+    return RecordOffsets.sound(stamp, _numbers(lengths))
 
 
 def _scanned(
@@ -282,10 +288,9 @@ def parse_sidecar(data: bytes, where: str) -> npt.NDArray[np.int64]:
     return lengths
 
 
-_MAGIC = b"TFROFFS2"
-_HEADER = struct.Struct("<8sQQQQI32s")
-"""The header of an entry has the magic bytes, the shard's size and time, its numbers of records and
-of members, whether it is gzip, and the digest of its stream.
+_Entry = tuple[int, int, bytes, Members, bool, str]
+"""An entry of the cache: the shard's size and time, the lengths of its payloads, its gzip members,
+whether it is gzip, and the digest of its stream. The digest of the entry follows the entry.
 """
 _HASH_BYTES = 32
 _RACY_NS = 2_000_000_000
@@ -314,37 +319,23 @@ def kept_offsets(
     sound = not found.faults and not (found.lengths < 0).any()
     if sound and now - found.mtime_ns >= _RACY_NS:
         with suppress(TfrecregError), cache.create(name, durable=False) as writer:
-            writer.write(_render(found))
+            lengths = found.lengths.astype("<i8").tobytes()
+            facts = found.members, found.gzip, found.stream_blake3
+            body = msgspec.msgpack.encode((found.size, found.mtime_ns, lengths, *facts))
+            writer.write(body + blake3(body).digest())
     return found
-
-
-def _render(found: RecordOffsets) -> bytes:
-    counts = len(found.offsets), len(found.members)
-    digest = bytes.fromhex(found.stream_blake3)
-    body = _HEADER.pack(_MAGIC, found.size, found.mtime_ns, *counts, found.gzip, digest)
-    for column in (found.offsets, found.lengths, np.array(found.members)):
-        body += column.astype("<i8").tobytes()
-    return body + blake3(body).digest()
 
 
 def _parse(data: bytes, stamp: tuple[int, int]) -> RecordOffsets | None:
     """Parse an entry; None if it is damaged or the shard's stamp differs."""
-    if len(data) < _HEADER.size + _HASH_BYTES:
+    body = data[:-_HASH_BYTES]
+    if blake3(body).digest() != data[-_HASH_BYTES:]:
         return None
-    magic, size, mtime_ns, records, members, gzip, digest = _HEADER.unpack_from(data)
-    expected = _HEADER.size + 16 * (records + members) + _HASH_BYTES
-    if magic != _MAGIC or (size, mtime_ns) != stamp or len(data) != expected:
-        return None
-    if blake3(memoryview(data)[:-_HASH_BYTES]).digest() != data[-_HASH_BYTES:]:
-        return None
-    numbers = np.frombuffer(data, "<i8", 2 * (records + members), _HEADER.size).astype(np.int64)
-    table = numbers[2 * records :].reshape(-1, 2)
-    return RecordOffsets(
-        size,
-        mtime_ns,
-        numbers[:records],
-        numbers[records : 2 * records],
-        members=tuple((int(file), int(stream)) for file, stream in table),
-        gzip=bool(gzip),
-        stream_blake3=digest.hex() if any(digest) else "",
-    )
+    with suppress(msgspec.MsgspecError):
+        size, mtime_ns, lengths, members, gzip, digest = msgspec.msgpack.decode(body, type=_Entry)
+        if (size, mtime_ns) == stamp:
+            numbers = np.frombuffer(lengths, "<i8").astype(np.int64)
+            return RecordOffsets.sound(
+                stamp, numbers, members=members, gzip=gzip, stream_blake3=digest
+            )
+    return None
