@@ -205,8 +205,8 @@ class Samples:
                 elif member is None:
                     if members and before - members.keys():
                         problem = problem or ("SRC110", "it ends after a member of the sample")
-                elif member.kind == "refused":
-                    problem = problem or ("SRC111", f"`{safe(member.name)}` is {member.detail}")
+                elif member.refused:
+                    problem = problem or ("SRC111", f"`{safe(member.name)}` is {member.refused}")
                 elif not self._options.takes(suffix):
                     _leave_out(notes["suffixes"], member.name, "has another suffix")
                 elif suffix in members:
@@ -287,7 +287,7 @@ def _keyed(
     try:
         for member in walk.members():
             found, suffix = split_name(member.name)
-            if member.kind == "dir":
+            if member.is_folder:
                 _leave_out(notes["folders"], member.name, "is a folder")
             elif not suffix:
                 _leave_out(notes["keyless"], member.name, "has no key")
