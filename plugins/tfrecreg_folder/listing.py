@@ -13,15 +13,15 @@ from tfrecreg.api import (
     Item,
     MediaKind,
     RawDataError,
-    RawFile,
     Remark,
+    SkipImage,
     Skipped,
     Storage,
     Symlinks,
     UsageError,
     hidden_part,
+    image_size,
     is_split_name,
-    link_problem,
     list_files,
     listed,
     media_kind,
@@ -89,26 +89,6 @@ class FileState(NamedTuple):
     name: str
 
 
-class FoundFile(NamedTuple):
-    """A file or another entry of the folder."""
-
-    path: str
-    size: int
-    problem: str
-    """Why the entry cannot be opened as a file; empty if it can be opened."""
-
-    @property
-    def suffix(self) -> str:
-        """The part of the name after the last dot, in lower case; empty without a dot."""
-        stem, dot, suffix = self.path.rpartition("/")[2].rpartition(".")
-        return suffix.lower() if dot and stem else ""
-
-    @property
-    def stem(self) -> str:
-        """The path without the suffix."""
-        return self.path[: -len(self.suffix) - 1] if self.suffix else self.path
-
-
 class Listing:
     """All items of a folder."""
 
@@ -117,31 +97,39 @@ class Listing:
         self._root = raw.root
         hidden: dict[str, None] = {}
         stray: list[str] = []
-        found: list[FoundFile] = []
+        found: list[Entry] = []
         for entry in list_files(raw, symlinks=options.symlinks):
-            each = _found(entry, options.symlinks)
-            if name := hidden_part(each.path):
+            suffix = suffix_of(entry.path)
+            if name := hidden_part(entry.path):
                 hidden[name] = None
-            elif options.taken and entry.kind == "file" and each.suffix not in options.taken:
-                stray.append(each.path)
+            elif options.taken and entry.kind == "file" and suffix not in options.taken:
+                stray.append(entry.path)
             else:
-                found.append(each)
-        found.sort()
+                found.append(entry)
         if not found:
             some = ", ".join(f".{each}" for each in sorted(options.taken)) or "any suffix"
             raise RawDataError(f"`{raw.root}` holds no file with {some}")
-        self.splits = self._split_folders(found)
+        self.splits = self._split_folders([each.path for each in found])
         """The split of each folder, by the folder's name; empty if no folder is a split."""
         if self.splits:
             # A `README.md` beside `train/*.wav` is not data.
             stray += [each.path for each in found if "/" not in each.path]
             found = [each for each in found if "/" in each.path]
-        self.files = [each for each in found if not each.problem]
-        kinds = sorted({media_kind(each.path) for each in self.files})
+        self.sizes: dict[str, int] = {}
+        """The sizes of the files, by path."""
+        self.entries: list[Item | Skipped] = []
+        for entry in found:
+            try:
+                size = image_size(entry.path, entry, symlinks=options.symlinks)
+                self.sizes[entry.path] = size
+            except SkipImage as problem:
+                place = self._place(entry.path)
+                self.entries.append(Skipped(*place, problem.code, problem.detail))
+        kinds = sorted({media_kind(path) for path in self.sizes})
         self.parts = paired_parts(options) or [FilePart(kind, kind) for kind in kinds]
         self.classes: list[str] = []
         if options.labels == "folder":
-            names = {self._class_of(each.path): each.path for each in self.files}
+            names = {self._class_of(path): path for path in self.sizes}
             if "" in names:
                 raise RawDataError(
                     f"`{names['']}` has no class: it is not in the folder of a class, but directly "
@@ -149,7 +137,10 @@ class Listing:
                 )
             self.classes = sorted(names, key=str.encode)
         self._numbers = {name: number for number, name in enumerate(self.classes)}
-        self.entries = list(self._entries(found))
+        if options.pair:
+            self.entries += self._pairs()
+        else:
+            self.entries += (self._item(*self._place(path), [path]) for path in self.sizes)
         split = min((each.split for each in self.entries), default=_DEFAULT_SPLIT)
         self.remarks: list[Remark] = []
         for kind, left_out in (("hidden", list(hidden)), ("stray", stray)):
@@ -158,17 +149,9 @@ class Listing:
                 detail = f"{len(left_out)} {kind} {words} `{safe(left_out[0])}`"
                 self.remarks.append(Remark(split, left_out[0], "SRC015", detail, len(left_out)))
 
-    def raw_files(self) -> Iterator[RawFile]:
-        """The files of the items."""
-        sizes = {each.path: each.size for each in self.files}
-        for entry in self.entries:
-            if isinstance(entry, Item):
-                for path in unpack(entry.state).paths:
-                    yield RawFile(path, sizes[path], sizes[path])
-
-    def _split_folders(self, found: Sequence[FoundFile]) -> Mapping[str, str]:
+    def _split_folders(self, paths: Sequence[str]) -> Mapping[str, str]:
         layout = self._options.layout
-        tops = dict.fromkeys(each.path.partition("/")[0] for each in found if "/" in each.path)
+        tops = dict.fromkeys(path.partition("/")[0] for path in paths if "/" in path)
         splits = normal_splits(tops)
         usual = [each for each in tops if splits[each] in _USUAL]
         if layout == "flat" or (layout == "auto" and not usual):
@@ -189,33 +172,27 @@ class Listing:
             )
         return splits
 
-    def _entries(self, found: Sequence[FoundFile]) -> Iterator[Item | Skipped]:
-        groups: dict[str, dict[str, list[FoundFile]]] = {}
-        for each in found:
-            split, key = self._place(each.path)
-            if each.problem:
-                yield Skipped(split, key, "SRC111", each.problem)
-            elif self._options.pair:
-                groups.setdefault(each.stem, {}).setdefault(each.suffix, []).append(each)
-            else:
-                yield self._item(split, key, [each])
+    def _pairs(self) -> Iterator[Item | Skipped]:
+        groups: dict[str, dict[str, list[str]]] = {}
+        for path in self.sizes:
+            suffix = suffix_of(path)
+            groups.setdefault(path[: -len(suffix) - 1], {}).setdefault(suffix, []).append(path)
         for stem, group in groups.items():
             split, key = self._place(stem)
             missing = [suffix for suffix in self._options.paired if suffix not in group]
-            twice = [suffix for suffix, files in group.items() if len(files) > 1]
+            twice = [suffix for suffix, paths in group.items() if len(paths) > 1]
             if missing or twice:
-                names = [each[0].path.rpartition("/")[2] for each in group.values()]
+                names = [paths[0].rpartition("/")[2] for paths in group.values()]
                 have = ", ".join(f"`{safe(name, limit=60)}`" for name in names)
                 what = f"no `.{missing[0]}`" if missing else f"two files `.{twice[0]}`"
                 yield Skipped(split, key, "SRC112", f"{what} beside {have}")
             else:
-                files = [group[suffix][0] for suffix in self._options.paired]
-                yield self._item(split, key, files)
+                yield self._item(split, key, [group[each][0] for each in self._options.paired])
 
-    def _item(self, split: str, key: str, files: Sequence[FoundFile]) -> Item:
-        name = self._class_of(files[0].path) if self.classes else ""
-        state = FileState([each.path for each in files], self._numbers.get(name, -1), name)
-        size = sum(each.size for each in files) + _FIXED * len(files)
+    def _item(self, split: str, key: str, paths: list[str]) -> Item:
+        name = self._class_of(paths[0]) if self.classes else ""
+        state = FileState(paths, self._numbers.get(name, -1), name)
+        size = sum(self.sizes[path] + _FIXED for path in paths)
         return Item(split, key, size, msgspec.msgpack.encode(state))
 
     def _place(self, path: str) -> tuple[str, str]:
@@ -246,15 +223,7 @@ def paired_parts(options: FolderOptions) -> list[FilePart]:
     return parts
 
 
-def _found(entry: Entry, symlinks: Symlinks) -> FoundFile:
-    detail = ""
-    if entry.kind == "link":
-        detail = link_problem(symlinks)
-    elif entry.kind != "file":
-        detail = "a FIFO, a socket or a device, which is never opened"
-    else:
-        try:
-            entry.path.encode()
-        except UnicodeEncodeError:
-            detail = "the name is not UTF-8"
-    return FoundFile(entry.path, entry.size, detail)
+def suffix_of(path: str) -> str:
+    """The part of a name after the last dot, in lower case; empty without a dot."""
+    stem, dot, suffix = path.rpartition("/")[2].rpartition(".")
+    return suffix.lower() if dot and stem else ""

@@ -28,7 +28,14 @@ from tfrecreg.api import (
     read_media_file,
     safe,
 )
-from tfrecreg_folder.listing import FilePart, FolderOptions, Listing, paired_parts, unpack
+from tfrecreg_folder.listing import (
+    FilePart,
+    FolderOptions,
+    Listing,
+    paired_parts,
+    suffix_of,
+    unpack,
+)
 
 _LABEL, _TEXT = "class/label", "class/text"
 
@@ -56,7 +63,11 @@ class FolderSource(Source):
         return Listing(self._raw, self._options)
 
     def raw_files(self) -> Iterator[RawFile]:
-        yield from self._listing.raw_files()
+        for entry in self._listing.entries:
+            if isinstance(entry, Item):
+                for path in unpack(entry.state).paths:
+                    size = self._listing.sizes[path]
+                    yield RawFile(path, size, size)
 
     def labels(self) -> Mapping[str, Sequence[str]]:
         return {_LABEL: self._listing.classes} if self._options.labels == "folder" else {}
@@ -87,7 +98,7 @@ class FolderSource(Source):
     def describe(self) -> Mapping[str, str]:
         """Summary of the raw data, for `--dry-run`."""
         listing = self._listing
-        counts = sorted(Counter(each.suffix for each in listing.files).items())
+        counts = sorted(Counter(map(suffix_of, listing.sizes)).items())
         found = {
             "layout": "splits by folder" if listing.splits else "no splits",
             "files": listed([f"{count} .{suffix}" for suffix, count in counts], most=8),
