@@ -73,21 +73,6 @@ class VocOptions(ObjectOptions):
     folder. `none`: follow no links."""
 
 
-class VocObject(NamedTuple):
-    """One object."""
-
-    name: str
-    """Its class."""
-    box: tuple[float, ...]
-    """xmin, ymin, xmax and ymax as they are written; empty if one is not a number."""
-    difficult: int
-    truncated: int
-    occluded: int
-    pose: str
-    parts: int
-    """Number of the object's parts. The parts are not read."""
-
-
 class _NoDoctype(ElementTree.TreeBuilder):
     """Refuses document types, so that no entity expands and no other file is read."""
 
@@ -114,44 +99,33 @@ class VocAnnotation:
             raise SkipImage("SRC110", f"its XML cannot be read: {why}") from None
         self.size = _pixels(self._root, "size/width"), _pixels(self._root, "size/height")
         """Width and height in pixels; 0 if it does not state them."""
-        self.filename = _text(self._root, "filename").replace("\\", "/").rpartition("/")[2]
+        self.filename = text_in(self._root, "filename").replace("\\", "/").rpartition("/")[2]
         """The file name of the image according to the XML, without folders."""
         source = self._root.find("source")
         self.origin = "" if source is None else "".join(source.itertext()).strip()
         """Its entry about the source; empty without one."""
 
-    def objects(self) -> list[VocObject]:
-        """Its objects."""
-        return [_object(each) for each in self._root.iterfind("object")]
+        self.objects = self._root.findall("object")
 
 
-def _object(element: ElementTree.Element) -> VocObject:
-    sides = [_text(element, f"bndbox/{side}") for side in ("xmin", "ymin", "xmax", "ymax")]
+def box_of(element: ElementTree.Element) -> tuple[float, ...]:
+    """xmin, ymin, xmax and ymax of an object as they are written; empty if one is not a number."""
+    sides = [text_in(element, f"bndbox/{side}") for side in ("xmin", "ymin", "xmax", "ymax")]
     try:
-        box = tuple(map(float, sides))
+        return tuple(map(float, sides))
     except ValueError:
-        box = ()
-    difficult, truncated, occluded = (
-        _flag(element, flag) for flag in ("difficult", "truncated", "occluded")
-    )
-    name, pose = _text(element, "name"), _text(element, "pose") or "Unspecified"
-    parts = len(element.findall("part"))
-    return VocObject(name, box, difficult, truncated, occluded, pose, parts)
+        return ()
 
 
-def _text(element: ElementTree.Element, path: str) -> str:
+def text_in(element: ElementTree.Element, path: str) -> str:
+    """The text of the first element at a path; empty if there is none."""
     return (element.findtext(path) or "").strip()
-
-
-def _flag(element: ElementTree.Element, path: str) -> int:
-    """1 if a flag is set. LabelImg writes numbers, and other programs write words."""
-    return int(_text(element, path).lower() in ("1", "true", "yes"))
 
 
 def _pixels(element: ElementTree.Element, path: str) -> int:
     """A side of the image; 0 if the text does not state it."""
     try:
-        value = float(_text(element, path))
+        value = float(text_in(element, path))
     except ValueError:
         return 0
     return int(value) if 0 < value < 2**31 else 0
@@ -193,8 +167,10 @@ class VocDataset:
                 f"`{safe(raw.root, limit=4096)}` holds no XML",
                 hint="`--raw` takes the folder above `Annotations`, or a folder of images and XML",
             )
-        for path in sorted(self._kinds["image"], key=_rank):
-            self._images.setdefault(path.rpartition(".")[0], path)
+        for suffix in VOC_SUFFIXES:
+            for path in self._kinds["image"]:
+                if path.lower().endswith(suffix):
+                    self._images.setdefault(path[: -len(suffix)], path)
         self.remarks: list[Remark] = []
         every_split = self._by_lists() or self._by_folders()
         self.splits = choose_splits(every_split, options.splits)
@@ -325,11 +301,10 @@ class VocDataset:
                 found = self.annotation(xml)
             except SkipImage:  # the image is skipped with this reason
                 continue
-            objects = found.objects()
-            names |= {each.name for each in objects}
+            names |= {text_in(each, "name") for each in found.objects}
             of_voc += "VOC" in found.origin.upper()
             others += bool(found.origin) and "VOC" not in found.origin.upper()
-            if not at_zero and any(0 in each.box[:2] for each in objects):
+            if not at_zero and any(0 in box_of(each)[:2] for each in found.objects):
                 at_zero = xml
         self.classes: Sequence[str] = options.classes or (
             VOC_CLASSES if names == {*VOC_CLASSES} else sorted(names - {""}, key=str.encode)
@@ -379,11 +354,6 @@ def _kind(path: str) -> str:
     if not {*MASK_FOLDERS.values()}.isdisjoint(folders):
         return "mask"
     return "xml" if suffix == ".xml" else "image" if suffix in VOC_SUFFIXES else "other"
-
-
-def _rank(path: str) -> int:
-    """The rank of an image's suffix: the most usual suffix has 0."""
-    return VOC_SUFFIXES.index(f".{path.rpartition('.')[2].lower()}")
 
 
 def _joined(folder: str, path: str) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
+from xml.etree.ElementTree import Element
 
 import msgspec
 
@@ -32,7 +33,14 @@ from tfrecreg.api import (
     paths_remark,
     safe,
 )
-from tfrecreg_voc.dataset import VocAnnotation, VocDataset, VocEntry, VocObject, VocOptions
+from tfrecreg_voc.dataset import (
+    VocAnnotation,
+    VocDataset,
+    VocEntry,
+    VocOptions,
+    box_of,
+    text_in,
+)
 
 _OVERHEAD = 600
 """Bytes of an example besides the image: keys, lengths, names, the checksum."""
@@ -179,23 +187,24 @@ def _objects(
 ) -> dict[str, Any]:
     """The features of the objects in an image's XML."""
     boxes = Boxes(context.labels, view)
-    kept: list[VocObject] = []
-    for number, each in enumerate(annotation.objects() if annotation else (), start=1):
+    kept: list[Element] = []
+    for number, each in enumerate(annotation.objects if annotation else (), start=1):
         described = f"the object {number} of `{safe(xml)}`"
         bbox = None
-        if each.box:
-            left, top, right, bottom = each.box
+        if box := box_of(each):
+            left, top, right, bottom = box
             left, top = left - context.origin, top - context.origin
             bbox = left, top, right - left, bottom - top
-        if not boxes.add(described, each.name, bbox):
+        if not boxes.add(described, text_in(each, "name"), bbox):
             continue
         kept.append(each)
-        for _ in range(each.parts):
+        for _ in each.iterfind("part"):
             view.remarks.add("SRC117", f"a part of {described} was left out")
-    return {
-        **boxes.features(),
-        "image/object/difficult": int64_feature([each.difficult for each in kept]),
-        "image/object/truncated": int64_feature([each.truncated for each in kept]),
-        "image/object/occluded": int64_feature([each.occluded for each in kept]),
-        "image/object/view": bytes_feature([each.pose for each in kept]),
-    }
+    features = {**boxes.features()}
+    for flag in ("difficult", "truncated", "occluded"):
+        # LabelImg writes numbers, and other programs write words.
+        values = [text_in(each, flag).lower() in ("1", "true", "yes") for each in kept]
+        features[f"image/object/{flag}"] = int64_feature(values)
+    poses = [text_in(each, "pose") or "Unspecified" for each in kept]
+    features["image/object/view"] = bytes_feature(poses)
+    return features

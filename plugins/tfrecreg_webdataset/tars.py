@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import tarfile
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tfrecreg.api import Reader, ReadingFile, safe
 
@@ -71,7 +71,7 @@ class TarWalk:
         end = self._reader.size
         try:
             file = _Headers(ReadingFile(self._reader), _WINDOW)
-            archive = tarfile.TarFile(fileobj=file, encoding="utf-8")
+            archive: Any = tarfile.TarFile(fileobj=file, encoding="utf-8")
             while (found := archive.next()) is not None:
                 archive.members.clear()  # it would keep every header
                 member = _member(found)

@@ -68,11 +68,11 @@ class Description(msgspec.Struct):
     """The keys read from `data.yaml` or `obj.data`, and the option `kpt_shape`."""
 
     path: str = ""
-    train: str | list[str] = ""
-    val: str | list[str] = ""
-    valid: str | list[str] = ""
-    validation: str | list[str] = ""
-    test: str | list[str] = ""
+    train: list[str] = []
+    val: list[str] = []
+    valid: list[str] = []
+    validation: list[str] = []
+    test: list[str] = []
     names: list[str] | dict[Annotated[int, msgspec.Meta(ge=0, lt=1 << 16)], str] = []
     nc: Annotated[int, msgspec.Meta(ge=0, le=1 << 16)] | None = None
     kpt_shape: tuple[Annotated[int, msgspec.Meta(ge=1, le=10_000)], Literal[2, 3]] | None = None
@@ -80,7 +80,7 @@ class Description(msgspec.Struct):
 
 
 class YoloSplit(NamedTuple):
-    """A split, with its images in the order of the data."""
+    """A split."""
 
     name: str
     key: str
@@ -89,8 +89,9 @@ class YoloSplit(NamedTuple):
     """Its folders and lists of images, as they are written."""
     origins: list[str]
     """The same folders and lists, as paths in the raw folder."""
-    images: list[str]
-    """Paths of images, including images that a list names but that do not exist."""
+    images: dict[str, None]
+    """Paths of images in the order of the data, including images that a list names but that do not
+    exist."""
 
 
 class YoloDataset:
@@ -147,9 +148,9 @@ class YoloDataset:
         known = {*self.images, *self.lists, self.file, self.names_file}
         known.update(path for image in self.images for path in label_paths(image))
         others = [path for path in self.files if path not in known]
-        orphans = [image for image in self.images if image not in taken]
-        if self._options.splits:  # this option omits images on purpose
-            orphans = []
+        # The option `splits` omits images on purpose.
+        images = () if self._options.splits else self.images
+        orphans = [image for image in images if image not in taken]
         for code, paths, why in (
             ("SRC117", orphans, "in no split"),
             ("SRC015", others, "neither an image nor the label file of an image"),
@@ -175,17 +176,18 @@ class YoloDataset:
     def _description(self) -> Description:
         """The content of the file that describes the dataset."""
         found: dict[str, Any] = {}
-        text = self._text(self.file) if self.file else ""
         if self.file.lower().endswith((".yaml", ".yml")):
-            found = _read_yaml(self.file, text)
+            found = _read_yaml(self.file, self._text(self.file))
         elif self.file:
             # Darknet's format: lines such as `train = data/train.txt`.
-            pairs = (line.partition("=") for line in text.splitlines())
+            pairs = (line.partition("=") for line in self._text(self.file).splitlines())
             found = {key.strip(): value.strip() for key, sign, value in pairs if sign}
             self.names_file = found.pop("names", "")
         found["kpt_shape"] = self._options.kpt_shape or found.get("kpt_shape", "")
         try:
             said = {key: value for key, value in found.items() if value != ""}
+            # One path may stand for a list.
+            said |= {key: [said[key]] for key in _SPLIT_KEYS if isinstance(said.get(key), str)}
             return msgspec.convert(said, Description, strict=False, str_keys=True)
         except msgspec.ValidationError as error:
             file = f"`{self.file}`" if self.file else "an option"
@@ -227,8 +229,7 @@ class YoloDataset:
         folders."""
         written: dict[str, Sequence[str]] = {}
         for key in _SPLIT_KEYS:
-            paths = getattr(says, key)
-            if found := [each for each in ([paths] if isinstance(paths, str) else paths) if each]:
+            if found := [path for path in getattr(says, key) if path]:
                 written[key] = found
         bases = self._bases if written else ("",)
         if not written:
@@ -237,7 +238,7 @@ class YoloDataset:
             lists = [name for name in names if name not in stems and _is_usual(name)]
             written = {name: [f"{name}.txt"] for name in lists} or self._split_folders()
         normal = normal_splits(written)
-        every = [YoloSplit(normal[key], key, paths, [], []) for key, paths in written.items()]
+        every = [YoloSplit(normal[key], key, paths, [], {}) for key, paths in written.items()]
         chosen = choose_splits(every, self._options.splits)
         for split in chosen:
             self._find_images(split, bases)
@@ -264,7 +265,6 @@ class YoloDataset:
     def _find_images(self, split: YoloSplit, bases: Sequence[str]) -> None:
         """Find the folders and lists of a split, and the images in them."""
         known = self._folders | self.files.keys()
-        images: dict[str, None] = {}
         for text in split.paths:
             place, moved = _find(text, bases, known)
             if place is None:
@@ -280,15 +280,15 @@ class YoloDataset:
             split.origins.append(place or _ROOT)
             if place in self._folders:
                 prefix = f"{place}/" if place else ""
-                images.update((path, None) for path in self.images if path.startswith(prefix))
+                inside = (path for path in self.images if path.startswith(prefix))
+                split.images.update(dict.fromkeys(inside))
             else:
-                self._read_list(split, place, images)
-        split.images.extend(images)
-        if not images:
+                self._read_list(split, place)
+        if not split.images:
             raise RawDataError(f"the split `{split.key}` has no image")
 
-    def _read_list(self, split: YoloSplit, path: str, images: dict[str, None]) -> None:
-        """Read a list of images, and add them to `images`."""
+    def _read_list(self, split: YoloSplit, path: str) -> None:
+        """Read a list of images, and add them to a split."""
         bases = tuple(dict.fromkeys((path.rpartition("/")[0], *self._bases)))
         known = set(self.images)
         moved: list[str] = []
@@ -299,15 +299,16 @@ class YoloDataset:
                 moved.append(text)
             # A missing image becomes an item that is skipped, under its name in the list.
             image = text if place is None else place
-            if image in images:
+            if image in split.images:
                 repeated.append(image)
-            images[image] = None
-        if moved:
-            detail = f"`{safe(moved[0])}` is outside the raw folder; a path inside was read instead"
-            self.remarks.append(Remark(split.name, path, "SRC116", detail, len(moved)))
-        if repeated:
-            detail = f"`{safe(repeated[0])}` is listed twice, and written once"
-            self.remarks.append(Remark(split.name, path, "SRC119", detail, len(repeated)))
+            split.images[image] = None
+        for code, texts, why in (
+            ("SRC116", moved, "is outside the raw folder; a path inside was read instead"),
+            ("SRC119", repeated, "is listed twice, and written once"),
+        ):
+            if texts:
+                detail = f"`{safe(texts[0])}` {why}"
+                self.remarks.append(Remark(split.name, path, code, detail, len(texts)))
 
 
 def label_paths(image: str) -> Sequence[str]:
