@@ -44,7 +44,7 @@ from tfrecreg.core.records.framing import (
 from tfrecreg.core.records.hashing import record_digest
 from tfrecreg.core.records.reading.access import Records
 from tfrecreg.core.registry.manifest import ParentVersion, ShardEntry
-from tfrecreg.core.storage.interface import Readable, Reader
+from tfrecreg.core.storage.interface import Reader
 from tfrecreg.core.values.errors import DamagedRecordError, RawDataError, StorageError
 from tfrecreg.core.values.text import count
 
@@ -172,17 +172,6 @@ class _Plan:
     classes: Classes
     chosen: Mapping[str, str]
     """The new name of each kept feature."""
-    keeps_features: bool
-    """Whether all features keep their names."""
-
-    @classmethod
-    def of(cls, raw: Readable, options: DerivedOptions) -> _Plan:
-        """Look up the parents."""
-        parents = find_parents(raw, options.inputs)
-        known = {name for each in parents for name in each.features}
-        chosen = choose_features(options.features, known)
-        keeps = all(chosen.get(name) == name for name in known)
-        return cls(parents, merge_classes(parents, options.classes), chosen, keeps)
 
 
 class DerivedSource(Source):
@@ -197,7 +186,10 @@ class DerivedSource(Source):
     @cached_property
     def plan(self) -> _Plan:
         """The plan, which is computed only once, in the parent process."""
-        return _Plan.of(self.raw, self.options)
+        parents = find_parents(self.raw, self.options.inputs)
+        known = {name for each in parents for name in each.features}
+        chosen = choose_features(self.options.features, known)
+        return _Plan(parents, merge_classes(parents, self.options.classes), chosen)
 
     @cached_property
     def _reader(self) -> ParentReader:
@@ -304,8 +296,8 @@ class DerivedSource(Source):
         try:
             changed, left_out = change_classes(example, plan.classes.by_parent[place.parent])
         except UnfitRecord as error:
-            return Skipped(item.split, item.key, "SRC113", error.detail)
-        if not plan.keeps_features:
+            return Skipped(item.split, item.key, "SRC113", str(error))
+        if self.options.features:
             changed = renamed(changed, plan.chosen)
         if not left_out:
             return changed
