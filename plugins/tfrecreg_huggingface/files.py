@@ -7,13 +7,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from tfrecreg.api import (
     MissingExtraError,
     ParquetReader,
     RawDataError,
-    Skipped,
     Storage,
     UsageError,
     did_you_mean,
@@ -125,31 +124,55 @@ class DataFile:
         return sum(rows for rows, _ in self.groups)
 
 
-class DataFiles(NamedTuple):
-    """The Parquet files of a folder, in order of their paths."""
+class DataFiles:
+    """The Parquet files of the configuration that the options or the README choose, in order of
+    their paths, and the facts in their footers.
+    """
 
-    config: str
-    files: list[DataFile]
-    left_out: list[str]
-    """Files that belong to another configuration, or to no split."""
-    missing: list[Skipped]
-    """One entry for each file that a numbered set lacks."""
+    def __init__(self, raw: Storage, options: HuggingFaceOptions, readme: Readme) -> None:
+        sizes = {
+            entry.path: entry.size
+            for entry in list_files(raw)
+            if entry.path.endswith(".parquet") and not hidden_part(entry.path)
+        }
+        if not sizes:
+            raise RawDataError(f"`{raw.root}` holds no file `*.parquet`")
+        self.config, config = _config(options.config, readme.configs(), sizes)
+        splits = _splits(options, config, list(sizes))
+        self.files = [DataFile(path, splits[path], sizes[path]) for path in sizes if path in splits]
+        self.left_out = [path for path in sizes if path not in splits]
+        """Files that belong to another configuration, or to no split."""
+        self.missing = [*missing_files(sizes, splits)]
+        """One entry for each file that a numbered set lacks."""
+        self.schema: Any = None
+        """The Arrow schema, which all files share."""
+        self.is_complete: dict[str, bool] = {}
+        """Whether a column certainly has no null, by the column's path."""
+        self.is_positive: dict[str, bool] = {}
+        """Whether a column certainly has no negative number, by the column's path."""
+        for each in self.files:
+            with raw.open(each.path) as reader, ParquetReader(reader, each.path) as parquet:
+                self._read_footer(each, parquet)
 
-
-def find_data_files(raw: Storage, options: HuggingFaceOptions, readme: Readme) -> DataFiles:
-    """The files of the configuration that the options or the README choose."""
-    sizes = {
-        entry.path: entry.size
-        for entry in list_files(raw)
-        if entry.path.endswith(".parquet") and not hidden_part(entry.path)
-    }
-    if not sizes:
-        raise RawDataError(f"`{raw.root}` holds no file `*.parquet`")
-    name, config = _config(options.config, readme.configs(), sizes)
-    splits = _splits(options, config, list(sizes))
-    files = [DataFile(path, splits[path], sizes[path]) for path in sizes if path in splits]
-    left_out = [path for path in sizes if path not in splits]
-    return DataFiles(name, files, left_out, [*missing_files(sizes, splits)])
+    def _read_footer(self, file: DataFile, parquet: ParquetReader) -> None:
+        self.schema = self.schema or parquet.schema
+        if not parquet.schema.equals(self.schema):
+            odd = [*{*map(str, self.schema)} ^ {*map(str, parquet.schema)}]
+            raise RawDataError(
+                f"`{file.path}` has other columns than `{self.files[0].path}`: "
+                f"{listed(sorted(odd), most=4)}; `config` selects the files of a configuration"
+            )
+        for group in map(parquet.metadata.row_group, range(parquet.metadata.num_row_groups)):
+            file.groups.append((group.num_rows, group.total_byte_size))
+            # Empty groups have no statistics.
+            for column in map(group.column, range(group.num_columns if group.num_rows else 0)):
+                path, found = column.path_in_schema, column.statistics
+                complete = found is not None and found.has_null_count and found.null_count == 0
+                self.is_complete[path] = self.is_complete.get(path, True) and complete
+                is_integer = found is not None and found.physical_type in ("INT32", "INT64")
+                lowest = found.min if is_integer and found.has_min_max else None
+                positive = isinstance(lowest, int) and lowest >= 0
+                self.is_positive[path] = self.is_positive.get(path, True) and positive
 
 
 def _config(
@@ -214,45 +237,3 @@ def _rules(found: Any) -> Iterator[tuple[str, str]]:
             if not (split and pattern):
                 raise unusable_readme("`data_files` should have splits and paths")
             yield str(split), str(pattern)
-
-
-@dataclass
-class Footers:
-    """The facts in the footers of all files."""
-
-    schema: Any = None
-    """The Arrow schema, which all files share."""
-    is_complete: dict[str, bool] = field(default_factory=dict)
-    """Whether a column certainly has no null, by the column's path."""
-    is_positive: dict[str, bool] = field(default_factory=dict)
-    """Whether a column certainly has no negative number, by the column's path."""
-
-    def add(self, group: Any) -> None:
-        """Add the statistics of a row group."""
-        for column in map(group.column, range(group.num_columns)):
-            path, found = column.path_in_schema, column.statistics
-            complete = found is not None and found.has_null_count and found.null_count == 0
-            self.is_complete[path] = self.is_complete.get(path, True) and complete
-            is_integer = found is not None and found.physical_type in ("INT32", "INT64")
-            lowest = found.min if is_integer and found.has_min_max else None
-            positive = isinstance(lowest, int) and lowest >= 0
-            self.is_positive[path] = self.is_positive.get(path, True) and positive
-
-
-def read_footers(raw: Storage, files: Sequence[DataFile]) -> Footers:
-    """Read the facts in the footers, and add the row groups to `files`."""
-    footers = Footers()
-    for each in files:
-        with raw.open(each.path) as reader, ParquetReader(reader, each.path) as parquet:
-            footers.schema = footers.schema or parquet.schema
-            if not parquet.schema.equals(footers.schema):
-                odd = [*{*map(str, footers.schema)} ^ {*map(str, parquet.schema)}]
-                raise RawDataError(
-                    f"`{each.path}` has other columns than `{files[0].path}`: "
-                    f"{listed(sorted(odd), most=4)}; `config` selects the files of a configuration"
-                )
-            for group in map(parquet.metadata.row_group, range(parquet.metadata.num_row_groups)):
-                each.groups.append((group.num_rows, group.total_byte_size))
-                if group.num_rows:  # empty groups have no statistics
-                    footers.add(group)
-    return footers

@@ -35,10 +35,9 @@ from tfrecreg.api import (
 )
 from tfrecreg_huggingface.files import (
     DataFile,
+    DataFiles,
     HuggingFaceOptions,
     Readme,
-    find_data_files,
-    read_footers,
 )
 
 if TYPE_CHECKING:
@@ -75,9 +74,8 @@ class _Listing:
         from tfrecreg_huggingface.columns import exported_columns, hub_types, plan_columns
 
         self.readme = Readme(raw)
-        self.found = find_data_files(raw, options, self.readme)
-        footers = read_footers(raw, self.found.files)
-        metadata, names = footers.schema.metadata or {}, footers.schema.names
+        self.found = DataFiles(raw, options, self.readme)
+        metadata, names = self.found.schema.metadata or {}, self.found.schema.names
         self.left_out: Mapping[str, str] = {}
         """The reason for each column that is left out."""
         is_exported = options.restore and b"tfrecreg" in metadata and {_KEY, _REST} <= {*names}
@@ -85,11 +83,11 @@ class _Listing:
             labels, self.schema = _exported(raw, metadata[b"tfrecreg"])
             self.labels: Mapping[str, Sequence[str]] = labels
             chosen = [name for name in names if name not in (_KEY, _SPLIT, _REST)]
-            leaves = exported_columns(footers, chosen)
+            leaves = exported_columns(self.found, chosen)
         else:
             features = self.readme.info(self.found.config).get("features") or []
             types = hub_types(metadata, features)
-            leaves, self.left_out = plan_columns(footers, types, options.columns)
+            leaves, self.left_out = plan_columns(self.found, types, options.columns)
             classes = [leaf for leaf in leaves if leaf.form == "class" and leaf.names]
             self.labels = {leaf.features[0]: leaf.names for leaf in classes}
             self.schema = _HEAD + "".join(leaf.schema() for leaf in leaves)

@@ -67,10 +67,10 @@ class IdxFolder:
             if name is not None and (not prefix or name.set.rstrip("-_.") == wanted)
         }
         if not files:
-            found = listed([each.path for each in entries], most=3)
             raise RawDataError(
                 f"`{folder}` holds no IDX file: expected names such as "
-                f"`{prefix}train-images-idx3-ubyte.gz`, found {found}"
+                f"`{prefix}train-images-idx3-ubyte.gz`, found "
+                f"{listed([each.path for each in entries], most=3)}"
             )
         sets = {name.set: path for path, name in files.items()}
         if len(sets) > 1:
@@ -88,17 +88,14 @@ class IdxFolder:
         exists in both forms, the plain one is used.
         """
         for split in dict.fromkeys(SPLITS.values()):
-            roles: dict[str, list[IdxName]] = {role: [] for role in DIMENSIONS}
-            for name in files.values():
-                if name.split == split and name not in compressed:
-                    roles[name.role].append(name)
-            images, labels = roles.values()
-            if len(images) == len(labels) == 1:
-                self.pairs[split] = images[0], labels[0]
-            elif images or labels:
+            names = [each for each in files.values() if each.split == split]
+            found = sorted({*names} - compressed, key=lambda each: (each.role, each.path))
+            if [each.role for each in found] == list(DIMENSIONS):
+                self.pairs[split] = found[0], found[1]
+            elif found:
                 raise RawDataError(
                     f"`{folder}` needs one file of images and one of labels for `{split}`, found "
-                    f"{listed(name.path for name in (*images, *labels))}"
+                    f"{listed(each.path for each in found)}"
                 )
 
 

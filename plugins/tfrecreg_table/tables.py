@@ -190,19 +190,10 @@ class TableFile(NamedTuple):
     """The folder that is added before each path in its rows."""
 
 
-class Tables(NamedTuple):
-    """The tables of a raw folder."""
-
-    files: list[TableFile]
-    left_out: list[str]
-    """Tables that are not read."""
-    names_files: bool
-    """Whether they are tables of metadata. Their rows name files in the folder of the table."""
-
-
-def find_tables(raw: Storage, options: TableOptions) -> Tables:
+def find_tables(raw: Storage, options: TableOptions) -> tuple[list[TableFile], list[str], bool]:
     """The tables that the options name, or else tables of metadata, tables that are named after
-    splits, or all tables.
+    splits, or all tables. Also the tables that are not read, and whether those that are read have
+    metadata: their rows name files in the folder of the table.
     """
     by_name = options.split_column is None
     naming: list[str] = []
@@ -230,8 +221,7 @@ def find_tables(raw: Storage, options: TableOptions) -> Tables:
                 "names the column of the splits",
             )
         files.append(TableFile(path, split or DEFAULT_SPLIT, size, folder))
-    left_out = [path for path in found if path not in taken]
-    return Tables(files, left_out, bool(naming))
+    return files, [path for path in found if path not in taken], bool(naming)
 
 
 class Place(NamedTuple):
@@ -271,11 +261,11 @@ class TextTable:
         self._path, self._options = path, options
         self._file = open_local(raw, path)
         self._start = 3 if self._file.read_at(0, 3) == b"\xef\xbb\xbf" else 0  # byte order mark
-        self._end = self._line = 0
-        """The offset after the lines that were read, and the number of these lines."""
         self._is_json = suffix_of(path) in JSON_SUFFIXES
         self._missing = frozenset(each.strip() for each in options.missing)
         self._names = [] if self._is_json else self._read_names()
+        self._end, self._line = self._start, 0
+        """The offset after the lines that were read, and the number of these lines."""
 
     def __del__(self) -> None:
         if hasattr(self, "_file"):
@@ -376,12 +366,8 @@ class TextTable:
 
     def _lines(self) -> Iterator[str]:
         """All lines of the file, from the first one."""
-        self._end, self._line = self._start, 0
-        return self._read_lines()
-
-    def _read_lines(self) -> Iterator[str]:
         file = io.BufferedReader(ReadingFile(self._file), 1 << 20)
-        file.seek(self._start)
+        self._end, self._line = file.seek(self._start), 0
         for line in file:
             self._end += len(line)
             self._line += 1
