@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from posixpath import join, normpath
 from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
@@ -68,11 +69,11 @@ class Description(msgspec.Struct):
     """The keys read from `data.yaml` or `obj.data`, and the option `kpt_shape`."""
 
     path: str = ""
-    train: list[str] = []
-    val: list[str] = []
-    valid: list[str] = []
-    validation: list[str] = []
-    test: list[str] = []
+    train: str | list[str] = ""
+    val: str | list[str] = ""
+    valid: str | list[str] = ""
+    validation: str | list[str] = ""
+    test: str | list[str] = ""
     names: list[str] | dict[Annotated[int, msgspec.Meta(ge=0, lt=1 << 16)], str] = []
     nc: Annotated[int, msgspec.Meta(ge=0, le=1 << 16)] | None = None
     kpt_shape: tuple[Annotated[int, msgspec.Meta(ge=1, le=10_000)], Literal[2, 3]] | None = None
@@ -80,7 +81,7 @@ class Description(msgspec.Struct):
 
 
 class YoloSplit(NamedTuple):
-    """A split."""
+    """A split, with its images in the order of the data."""
 
     name: str
     key: str
@@ -89,9 +90,8 @@ class YoloSplit(NamedTuple):
     """Its folders and lists of images, as they are written."""
     origins: list[str]
     """The same folders and lists, as paths in the raw folder."""
-    images: dict[str, None]
-    """Paths of images in the order of the data, including images that a list names but that do not
-    exist."""
+    images: list[str]
+    """Paths of images, including images that a list names but that do not exist."""
 
 
 class YoloDataset:
@@ -148,9 +148,9 @@ class YoloDataset:
         known = {*self.images, *self.lists, self.file, self.names_file}
         known.update(path for image in self.images for path in label_paths(image))
         others = [path for path in self.files if path not in known]
-        # The option `splits` omits images on purpose.
-        images = () if self._options.splits else self.images
-        orphans = [image for image in images if image not in taken]
+        orphans = [image for image in self.images if image not in taken]
+        if self._options.splits:  # this option omits images on purpose
+            orphans = []
         for code, paths, why in (
             ("SRC117", orphans, "in no split"),
             ("SRC015", others, "neither an image nor the label file of an image"),
@@ -176,18 +176,17 @@ class YoloDataset:
     def _description(self) -> Description:
         """The content of the file that describes the dataset."""
         found: dict[str, Any] = {}
+        text = self._text(self.file) if self.file else ""
         if self.file.lower().endswith((".yaml", ".yml")):
-            found = _read_yaml(self.file, self._text(self.file))
+            found = _read_yaml(self.file, text)
         elif self.file:
             # Darknet's format: lines such as `train = data/train.txt`.
-            pairs = (line.partition("=") for line in self._text(self.file).splitlines())
+            pairs = (line.partition("=") for line in text.splitlines())
             found = {key.strip(): value.strip() for key, sign, value in pairs if sign}
             self.names_file = found.pop("names", "")
         found["kpt_shape"] = self._options.kpt_shape or found.get("kpt_shape", "")
         try:
             said = {key: value for key, value in found.items() if value != ""}
-            # One path may stand for a list.
-            said |= {key: [said[key]] for key in _SPLIT_KEYS if isinstance(said.get(key), str)}
             return msgspec.convert(said, Description, strict=False, str_keys=True)
         except msgspec.ValidationError as error:
             file = f"`{self.file}`" if self.file else "an option"
@@ -229,7 +228,8 @@ class YoloDataset:
         folders."""
         written: dict[str, Sequence[str]] = {}
         for key in _SPLIT_KEYS:
-            if found := [path for path in getattr(says, key) if path]:
+            paths = getattr(says, key)
+            if found := [each for each in ([paths] if isinstance(paths, str) else paths) if each]:
                 written[key] = found
         bases = self._bases if written else ("",)
         if not written:
@@ -238,7 +238,7 @@ class YoloDataset:
             lists = [name for name in names if name not in stems and _is_usual(name)]
             written = {name: [f"{name}.txt"] for name in lists} or self._split_folders()
         normal = normal_splits(written)
-        every = [YoloSplit(normal[key], key, paths, [], {}) for key, paths in written.items()]
+        every = [YoloSplit(normal[key], key, paths, [], []) for key, paths in written.items()]
         chosen = choose_splits(every, self._options.splits)
         for split in chosen:
             self._find_images(split, bases)
@@ -265,6 +265,7 @@ class YoloDataset:
     def _find_images(self, split: YoloSplit, bases: Sequence[str]) -> None:
         """Find the folders and lists of a split, and the images in them."""
         known = self._folders | self.files.keys()
+        images: dict[str, None] = {}
         for text in split.paths:
             place, moved = _find(text, bases, known)
             if place is None:
@@ -280,15 +281,15 @@ class YoloDataset:
             split.origins.append(place or _ROOT)
             if place in self._folders:
                 prefix = f"{place}/" if place else ""
-                inside = (path for path in self.images if path.startswith(prefix))
-                split.images.update(dict.fromkeys(inside))
+                images.update((path, None) for path in self.images if path.startswith(prefix))
             else:
-                self._read_list(split, place)
-        if not split.images:
+                self._read_list(split, place, images)
+        split.images.extend(images)
+        if not images:
             raise RawDataError(f"the split `{split.key}` has no image")
 
-    def _read_list(self, split: YoloSplit, path: str) -> None:
-        """Read a list of images, and add them to a split."""
+    def _read_list(self, split: YoloSplit, path: str, images: dict[str, None]) -> None:
+        """Read a list of images, and add them to `images`."""
         bases = tuple(dict.fromkeys((path.rpartition("/")[0], *self._bases)))
         known = set(self.images)
         moved: list[str] = []
@@ -299,16 +300,15 @@ class YoloDataset:
                 moved.append(text)
             # A missing image becomes an item that is skipped, under its name in the list.
             image = text if place is None else place
-            if image in split.images:
+            if image in images:
                 repeated.append(image)
-            split.images[image] = None
-        for code, texts, why in (
-            ("SRC116", moved, "is outside the raw folder; a path inside was read instead"),
-            ("SRC119", repeated, "is listed twice, and written once"),
-        ):
-            if texts:
-                detail = f"`{safe(texts[0])}` {why}"
-                self.remarks.append(Remark(split.name, path, code, detail, len(texts)))
+            images[image] = None
+        if moved:
+            detail = f"`{safe(moved[0])}` is outside the raw folder; a path inside was read instead"
+            self.remarks.append(Remark(split.name, path, "SRC116", detail, len(moved)))
+        if repeated:
+            detail = f"`{safe(repeated[0])}` is listed twice, and written once"
+            self.remarks.append(Remark(split.name, path, "SRC119", detail, len(repeated)))
 
 
 def label_paths(image: str) -> Sequence[str]:
@@ -344,31 +344,18 @@ def _find(text: str, bases: Sequence[str], known: Collection[str]) -> tuple[str 
     """The path in `known` that matches `text`, or None. The second value is true if only the end of
     `text` matches, for example because `text` comes from another machine.
     """
-    parts = text.replace("\\", "/").split("/")
-    if not (parts[0] == "" or parts[0].endswith(":")):
-        for base in bases:
-            joined = _joined(base, parts)
-            if joined is not None and joined in known:
-                return joined, False
+    plain = text.replace("\\", "/")
+    is_relative = not (plain.startswith("/") or plain.partition("/")[0].endswith(":"))
+    for base in bases if is_relative else ():
+        # A path that leads out of the raw folder still begins with `..`.
+        joined = normpath(join(base, plain))
+        if (path := "" if joined == "." else joined) in known:
+            return path, False
     for end in path_ends(text):
         for base in bases:
-            joined = f"{base}/{end}" if base else end
-            if joined in known:
-                return joined, True
+            if (path := join(base, end)) in known:
+                return path, True
     return None, False
-
-
-def _joined(base: str, parts: Sequence[str]) -> str | None:
-    """A path below a folder, after resolving `..`. None if it leads out of the raw folder."""
-    found = base.split("/") if base else []
-    for part in parts:
-        if part == "..":
-            if not found:
-                return None
-            found.pop()
-        elif part not in ("", "."):
-            found.append(part)
-    return "/".join(found)
 
 
 def _is_usual(name: str) -> bool:

@@ -209,11 +209,8 @@ class YoloSource(ObjectSource[YoloDataset, YoloContext]):
                 except BadAnnotation as error:
                     detail = f"the keypoints of {name} were left out: {error}"
                     view.remarks.add("SRC115", detail, "keypoints")
-        found = boxes.features()
-        for shapes in (polygons, keypoints):
-            if shapes is not None:
-                found = {**found, **shapes.features()}
-        return found
+        shapes = polygons or keypoints
+        return {**boxes.features(), **(shapes.features() if shapes is not None else {})}
 
 
 def rows_of(data: bytes) -> Iterator[tuple[int, bytes]]:

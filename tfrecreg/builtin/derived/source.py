@@ -58,7 +58,7 @@ _RECORDS_OPEN = 4
 
 
 class RecordPlace(NamedTuple):
-    """Where a record is, and its digest."""
+    """Where a record is, and its digest: the state of an item."""
 
     parent: int
     """Number of the parent, from 0."""
@@ -72,15 +72,6 @@ class RecordPlace(NamedTuple):
     """Bytes of its payload."""
     digest: bytes
     """The digest of the record, from the index."""
-
-    def pack(self) -> bytes:
-        """Encode the place as the state of an item."""
-        return _PLACE.pack(*self)
-
-    @classmethod
-    def unpack(cls, state: bytes) -> RecordPlace:
-        """Decode the place from the state of an item."""
-        return cls(*_PLACE.unpack(state))
 
 
 class _Open(Generic[T]):
@@ -243,7 +234,7 @@ class DerivedSource(Source):
                 if not isinstance(entry, Item):
                     yield entry, None
                     continue
-                place = RecordPlace.unpack(entry.state)
+                place = RecordPlace(*_PLACE.unpack(entry.state))
                 text = texts[place.parent][place.shard][place.number]
                 yield entry, changed.get(text or "") or text
 
@@ -272,12 +263,16 @@ class DerivedSource(Source):
                             "the names of datasets before keys"
                         )
                 length = int(taken.index.lengths[number])
-                digest = taken.index.digests[number].tobytes()
                 place = RecordPlace(
-                    taken.parent, taken.shard, number, int(offsets[number]), length, digest
+                    parent=taken.parent,
+                    shard=taken.shard,
+                    number=number,
+                    offset=int(offsets[number]),
+                    length=length,
+                    digest=taken.index.digests[number].tobytes(),
                 )
                 found = True
-                yield Item(split, key, length, place.pack())
+                yield Item(split, key, length, _PLACE.pack(*place))
         for split, times in sorted(selection.left_out.items()):
             what = f"{count(times, 'record')} of classes that `classes` leaves out"
             yield Remark(split, "", "SRC015", what, times)
@@ -289,7 +284,7 @@ class DerivedSource(Source):
 
     def example(self, item: Item) -> Example | Written | Skipped:
         plan = self.plan
-        place = RecordPlace.unpack(item.state)
+        place = RecordPlace(*_PLACE.unpack(item.state))
         example, problem = self._reader.read(place)
         if problem:
             return Skipped(item.split, item.key, "SRC110", problem)
