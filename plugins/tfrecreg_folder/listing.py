@@ -90,8 +90,6 @@ class FileState(NamedTuple):
 
 
 class Listing:
-    """All items of a folder."""
-
     def __init__(self, raw: Storage, options: FolderOptions) -> None:
         self._options = options
         self._root = raw.root
@@ -116,7 +114,6 @@ class Listing:
             stray += [each.path for each in found if "/" not in each.path]
             found = [each for each in found if "/" in each.path]
         self.sizes: dict[str, int] = {}
-        """The sizes of the files, by path."""
         self.entries: list[Item | Skipped] = []
         for entry in found:
             try:

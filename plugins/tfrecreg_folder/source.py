@@ -77,7 +77,6 @@ class FolderSource(Source):
         yield from self._listing.remarks
 
     def class_of(self, item: Item) -> str | None:
-        """The class of an item, for `stratify`."""
         return unpack(item.state).name or None
 
     def schema(self) -> str:
@@ -96,7 +95,6 @@ class FolderSource(Source):
         return media_codecs(part.kind for part in self._listing.parts)
 
     def describe(self) -> Mapping[str, str]:
-        """Summary of the raw data, for `--dry-run`."""
         listing = self._listing
         counts = sorted(Counter(map(suffix_of, listing.sizes)).items())
         found = {

@@ -139,7 +139,6 @@ class Leaf:
     row_lengths: bool = False
     """Whether inner lists vary in length. If so, their lengths become a feature."""
     names: tuple[str, ...] = ()
-    """Names of classes."""
     is_complete: bool = False
     """Whether it is certain that each row has a value."""
     is_named: bool = False
@@ -162,7 +161,6 @@ class Leaf:
         return [self.name + part for part in some]
 
     def schema(self) -> str:
-        """The schema of its features."""
         others: Literal["optional", "list"] = "list" if self.is_list else "optional"
         count = "one" if self.is_complete and others == "optional" else others
         names = self.features

@@ -101,7 +101,6 @@ def _mappings(found: Any) -> list[Mapping[str, Any]]:
 
 
 def unusable_readme(why: str) -> RawDataError:
-    """The error for a README that cannot be used."""
     return RawDataError(
         f"`{README}` cannot be used; correct or remove it: {safe(why, limit=300)}",
         hint="--option splits=train=PATTERN,test=PATTERN selects the files instead of the README",
@@ -110,8 +109,6 @@ def unusable_readme(why: str) -> RawDataError:
 
 @dataclass
 class DataFile:
-    """A Parquet file."""
-
     path: str
     split: str
     size: int
@@ -120,7 +117,6 @@ class DataFile:
 
     @property
     def rows(self) -> int:
-        """The number of all rows."""
         return sum(rows for rows, _ in self.groups)
 
 

@@ -135,7 +135,6 @@ class HuggingFaceSource(Source):
         return self._listing.schema
 
     def codecs(self) -> Mapping[str, str]:
-        """The library that decodes the files."""
         return {"pyarrow": version("pyarrow")}
 
     def items(self) -> Iterator[Item | Skipped | Remark]:
@@ -196,7 +195,6 @@ class HuggingFaceSource(Source):
                     yield from batch.column(batch.schema.get_field_index(column)).to_pylist()
 
     def describe(self) -> Mapping[str, str]:
-        """Summary of the raw data, for `--dry-run`."""
         files = self._listing.found.files
         found = {"configuration": safe(self._listing.found.config)}
         for split, rows in sorted(self._listing.rows.items()):

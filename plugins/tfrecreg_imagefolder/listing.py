@@ -134,7 +134,6 @@ class ItemClass(NamedTuple):
     folder: str
     """The part of the path before the key. It is empty, or it is the split's folder and `/`."""
     name: str
-    """The name of the class."""
 
     def overhead(self, key: str) -> int:
         """Estimated bytes of an example besides its image."""
@@ -155,8 +154,6 @@ decode_class = msgspec.msgpack.Decoder(ItemClass).decode
 
 @dataclass
 class Listing:
-    """The content of a raw folder."""
-
     layout: str
     """The layout in words."""
     classes: list[str]
@@ -190,7 +187,6 @@ class Walk:
         self._left_out: dict[tuple[str, str], dict[str, None]] = {}
 
     def leave_out(self, split: str, kind: Literal["hidden", "stray"], path: str) -> None:
-        """Remember a name that is left out."""
         self._left_out.setdefault((split, kind), {})[path] = None
 
     def leave_out_all(self, entry: Entry, split: str) -> None:

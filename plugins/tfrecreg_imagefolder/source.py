@@ -93,7 +93,6 @@ class ImageFolderSource(Source):
         return text
 
     def describe(self) -> Mapping[str, str]:
-        """Summary of the raw data, for `--dry-run`."""
         listing = self._listing
         found = {"layout": listing.layout, "classes": class_summary(listing.classes)}
         if listing.remarks:

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 @hookimpl
 def tfrecreg_sources() -> Iterator[SourceRecord]:
-    """Announce the source `mnist`."""
     yield SourceRecord(
         "mnist",
         "IDX files: MNIST, Fashion-MNIST, KMNIST, EMNIST and similar datasets",

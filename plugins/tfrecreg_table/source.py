@@ -385,7 +385,6 @@ class TableSource(Source):
         return media_codecs(cast(MediaKind, each.kind) for each in self._file_columns)
 
     def describe(self) -> Mapping[str, str]:
-        """The tables and the features of their columns, for `--dry-run`."""
         files = self._known.files
         found = {"tables": ", ".join(f"{safe(each.path)} ({each.split})" for each in files)}
         for name, kind, feature, _, times, classes in self._known.columns:
@@ -450,7 +449,6 @@ class TableSource(Source):
         return Skipped(item.split, item.key, code, f"{where}: {detail}")
 
     def _rows(self, number: int) -> TextTable | ParquetTable:
-        """The rows of a table."""
         if number not in self._opened:
             wanted = [each.name for each in self._known.columns]
             path = self._known.files[number].path

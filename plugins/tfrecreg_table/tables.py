@@ -102,7 +102,6 @@ class TableOptions:
         self.mapping()
 
     def mapping(self) -> list[Mapped]:
-        """The option `columns`, parsed."""
         return [_parse_column(text) for text in self.columns]
 
 
@@ -180,8 +179,6 @@ def metadata_tables(preview: RawPreview) -> tuple[list[str], list[str]]:
 
 
 class TableFile(NamedTuple):
-    """One table."""
-
     path: str
     split: str
     """The split according to its path. The default split if a column contains the splits."""
@@ -418,7 +415,6 @@ class ParquetTable:
         self._rows: ParquetRows | None = None
 
     def batches(self) -> Iterator[Batch]:
-        """All rows, in their order."""
         at = 0
         with self._raw.open(self._path) as reader, ParquetReader(reader, self._path) as file:
             for group, count in enumerate(file.rows()):
@@ -431,7 +427,6 @@ class ParquetTable:
                     yield Batch(places, columns)
 
     def row(self, start: int, length: int) -> Mapping[str, Any]:  # noqa: ARG002 - rows are numbered
-        """The values of one row by column, without missing values."""
         if self._rows is None:
             self._rows = ParquetRows(self._raw, self._path, self._names)
         columns, at = self._rows.row(start)

@@ -25,7 +25,6 @@ _LOOKED_INTO = 5
 
 @hookimpl
 def tfrecreg_sources() -> Iterator[SourceRecord]:
-    """Announce the source `voc`."""
     yield SourceRecord(
         "voc",
         "images with Pascal VOC's XML: boxes, and the PNGs of segmentations",

@@ -185,7 +185,6 @@ class VocDataset:
         return path if path in self.files and self.files[path].kind == "file" else ""
 
     def annotation(self, xml: str) -> VocAnnotation:
-        """The content of an XML."""
         if self.files[xml].kind != "file":
             raise SkipImage("SRC110", "its XML is not a file")
         return VocAnnotation(self._raw, xml)

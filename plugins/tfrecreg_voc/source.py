@@ -60,8 +60,6 @@ _STATE = msgspec.msgpack.Decoder(VocItemState)
 
 
 class VocContext(NamedTuple):
-    """Data that all items share. Picklable and small."""
-
     labels: Mapping[str, ObjectLabel]
     origin: int
     """The number of the first pixel: 1 if boxes state their first and last pixels, else 0."""
@@ -185,7 +183,6 @@ class VocSource(ObjectSource[VocDataset, VocContext]):
 def _objects(
     annotation: VocAnnotation | None, xml: str, context: VocContext, view: ImageView
 ) -> dict[str, Any]:
-    """The features of the objects in an image's XML."""
     boxes = Boxes(context.labels, view)
     kept: list[Element] = []
     for number, each in enumerate(annotation.objects if annotation else (), start=1):

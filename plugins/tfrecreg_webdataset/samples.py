@@ -88,7 +88,6 @@ class WebDatasetOptions:
         return {name: kind for name, _, kind in (each.rpartition(":") for each in self.json_fields)}
 
     def takes(self, suffix: str) -> bool:
-        """Whether members with this suffix are read."""
         return not self.suffixes or suffix in {each.lower().lstrip(".") for each in self.suffixes}
 
 
@@ -104,7 +103,6 @@ class SamplePlace(NamedTuple):
     """The state of an item, packed as MessagePack."""
 
     file: int
-    """Number of the tar file."""
     members: list[MemberPlace]
 
 
@@ -158,8 +156,6 @@ def _unlike_export(why: str) -> RawDataError:
 
 
 class Samples:
-    """All samples of the tar files of a folder."""
-
     def __init__(self, raw: Storage, options: WebDatasetOptions) -> None:
         self._options = options
         self.exported = _read_exported(raw) if options.restore else None

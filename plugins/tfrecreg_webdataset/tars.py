@@ -25,8 +25,6 @@ _REFUSED = {tarfile.LNKTYPE: "a hard link", tarfile.SYMTYPE: "a symbolic link"}
 
 
 class TarMember(NamedTuple):
-    """A member of a tar file."""
-
     name: str
     """The name without a leading `./`."""
     is_folder: bool
@@ -67,7 +65,6 @@ class TarWalk:
         read."""
 
     def members(self) -> Iterator[TarMember]:
-        """All members."""
         end = self._reader.size
         try:
             file = _Headers(ReadingFile(self._reader), _WINDOW)

@@ -37,17 +37,12 @@ _OVERHEAD = 600
 
 
 class YoloContext(NamedTuple):
-    """Data that all items share. Picklable and small."""
-
     task: YoloTask
     kpt_shape: Sequence[int]
     labels: Mapping[int, ObjectLabel]
-    """Class names by number."""
 
 
 class YoloSource(ObjectSource[YoloDataset, YoloContext]):
-    """Images with label files."""
-
     Options: ClassVar[type[Any]] = YoloOptions
 
     def load(self) -> YoloDataset:

@@ -57,12 +57,10 @@ class Ancestor:
 
     @property
     def labels(self) -> Mapping[str, Sequence[str]]:
-        """Class names by feature, in order of their numbers."""
         return self.manifest.labels
 
     @property
     def shards(self) -> Sequence[ShardEntry]:
-        """Its shards, in the order of their numbers."""
         return self.manifest.shards
 
     def path(self, shard: ShardEntry) -> str:
@@ -98,7 +96,6 @@ class Ancestor:
         return index
 
     def records(self, shard: ShardEntry, index: Index) -> Records:
-        """The records of a shard by number."""
         path = self.path(shard)
         entry = self.raw.stat(path, follow="all")
         places = RecordOffsets(

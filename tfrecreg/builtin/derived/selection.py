@@ -31,9 +31,7 @@ class Taken:
     """The records that are taken from one shard."""
 
     parent: int
-    """Number of the parent, from 0."""
     shard: int
-    """Number of the shard in the parent, from 0."""
     index: Index
     numbers: _Numbers
 
@@ -59,7 +57,6 @@ class RecordSelection:
         """Per split, the number of records whose classes are all left out."""
 
     def taken(self) -> Iterator[Taken]:
-        """The records, shard by shard."""
         if self._options.limit is not None:
             yield from self._limited(self._sampled(), self._options.limit)
             return

@@ -61,15 +61,11 @@ class RecordPlace(NamedTuple):
     """Where a record is, and its digest: the state of an item."""
 
     parent: int
-    """Number of the parent, from 0."""
     shard: int
-    """Number of the shard in the parent, from 0."""
     number: int
-    """Number of the record in the shard, from 0."""
     offset: int
     """Offset of the record in the decompressed stream."""
     length: int
-    """Bytes of its payload."""
     digest: bytes
     """The digest of the record, from the index."""
 
@@ -193,11 +189,9 @@ class DerivedSource(Source):
                 yield RawFile(path, stored=shard.bytes, decoded=parent.stream(shard))
 
     def parents(self) -> Sequence[ParentVersion]:
-        """The versions that the source reads, for the manifest."""
         return [each.version for each in self.plan.parents]
 
     def notes(self) -> Sequence[str]:
-        """A note on each yanked parent."""
         return [each.note for each in self.plan.parents if each.note]
 
     def labels(self) -> Mapping[str, Sequence[str]]:
