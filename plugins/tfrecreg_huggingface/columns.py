@@ -31,7 +31,7 @@ from tfrecreg.api import (
     safe,
     truncation_text,
 )
-from tfrecreg_huggingface.files import DataFiles, unusable_readme
+from tfrecreg_huggingface.source import DataFiles, unusable_readme
 
 TypePath = tuple[str, ...]
 
