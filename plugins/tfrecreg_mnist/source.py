@@ -18,7 +18,6 @@ from math import prod
 from struct import Struct, pack, unpack
 from tempfile import SpooledTemporaryFile
 from typing import Any, ClassVar, Literal, NamedTuple
-from zlib import DEFLATED, Z_DEFAULT_STRATEGY, compressobj, crc32
 
 from tfrecreg.api import (
     Example,
@@ -298,7 +297,7 @@ def _encode_png(pixels: bytes, height: int, width: int) -> bytes:
     """
     start, rows, window = _png_form(height, width)
     # A block takes 2^(memory level + 6) symbols: more than a small image has.
-    deflate = compressobj(5, DEFLATED, window, window // 2, Z_DEFAULT_STRATEGY)
+    deflate = zlib.compressobj(5, zlib.DEFLATED, window, window // 2)
     lines = b"\0" + b"\0".join(rows.unpack(pixels))
     data = deflate.compress(lines) + deflate.flush()
     return b"".join((start, _chunk(b"IDAT", data), _END))
@@ -316,7 +315,8 @@ def _png_form(height: int, width: int) -> tuple[bytes, Struct, int]:
 
 
 def _chunk(kind: bytes, data: bytes) -> bytes:
-    return b"".join((pack(">I", len(data)), kind, data, pack(">I", crc32(data, crc32(kind)))))
+    crc = zlib.crc32(data, zlib.crc32(kind))
+    return b"".join((pack(">I", len(data)), kind, data, pack(">I", crc)))
 
 
 _END = _chunk(b"IEND", b"")
