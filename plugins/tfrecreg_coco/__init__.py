@@ -33,7 +33,6 @@ _IS_DATASET = re.compile(
 
 @hookimpl
 def tfrecreg_sources() -> Iterator[SourceRecord]:
-    """Announce the source `coco`."""
     yield SourceRecord(
         "coco",
         "images with COCO's JSON: instances, keypoints, captions, panoptic",

@@ -72,7 +72,6 @@ class CocoOptions(ObjectOptions):
 
 
 def require_pycocotools() -> Any:
-    """The module of pycocotools for masks."""
     try:
         return importlib.import_module("pycocotools.mask")
     except ModuleNotFoundError:
@@ -85,8 +84,6 @@ Id = int | float
 
 
 class ImageEntry(msgspec.Struct, gc=False):
-    """An entry of `images`."""
-
     id: Id
     file_name: str
     width: int | float | None = None
@@ -94,8 +91,6 @@ class ImageEntry(msgspec.Struct, gc=False):
 
 
 class Category(msgspec.Struct, gc=False):
-    """An entry of `categories`."""
-
     id: Id
     name: str
     keypoints: list[str] | None = None
@@ -103,8 +98,6 @@ class Category(msgspec.Struct, gc=False):
 
 
 class PanopticSegment(msgspec.Struct, gc=False, omit_defaults=True):
-    """One segment of a panoptic annotation."""
-
     id: Annotated[int, msgspec.Meta(ge=0, lt=1 << 24)]
     category_id: Id | None = None
     bbox: list[float] | None = None
@@ -151,8 +144,6 @@ class Annotation(msgspec.Struct, gc=False, kw_only=True, omit_defaults=True):
 
 
 class Document(msgspec.Struct):
-    """A file of annotations."""
-
     images: list[ImageEntry]
     annotations: list[Annotation] | None = None
     categories: list[Category] | None = None
@@ -189,8 +180,6 @@ _PREFIXED = re.compile(r"([A-Za-z0-9][A-Za-z0-9_]*):(.+)", re.DOTALL)
 
 
 class AnnotationFile(NamedTuple):
-    """A file of annotations."""
-
     path: str
     tasks: tuple[str, ...]
     """The tasks for which it can be read, the main task first."""
@@ -266,8 +255,6 @@ class Table(NamedTuple):
 
 
 class CocoSplit(NamedTuple):
-    """The files of one split."""
-
     name: str
     files: Mapping[str, AnnotationFile]
     """The file of each task, in the order in which they are merged. Two tasks may share a file."""
@@ -418,7 +405,6 @@ class CocoDataset:
             raise RawDataError(f"`{path}` is not a COCO dataset: {error}") from None
 
     def _tasks(self, files: Sequence[AnnotationFile]) -> list[str]:
-        """The tasks to read."""
         options = self._options
         main = options.tasks or {file.tasks[0] for file in files}
         tasks = [task for task in TASKS if task in main]

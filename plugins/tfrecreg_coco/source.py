@@ -87,8 +87,6 @@ _ANNOTATIONS = msgspec.json.Decoder(list[Annotation])
 
 
 class WorkerContext(NamedTuple):
-    """Data that all items share. Picklable and small."""
-
     tasks: tuple[str, ...]
     """The task of each table."""
     objects: CategoryLabels | None

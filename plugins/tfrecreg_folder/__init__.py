@@ -16,7 +16,6 @@ _SUFFIXES = ["".join(f"[{each}{each.upper()}]" for each in suffix) for suffix in
 
 @hookimpl
 def tfrecreg_sources() -> Iterator[SourceRecord]:
-    """Announce the source `folder`."""
     yield SourceRecord(
         "folder",
         "files of any kind; sounds and videos with features from their headers",

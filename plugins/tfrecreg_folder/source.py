@@ -4,31 +4,241 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, NamedTuple
+
+import msgspec
 
 from tfrecreg.api import (
+    Entry,
     Feature,
     ImageError,
     Item,
     MediaError,
+    MediaKind,
+    RawDataError,
     RawFile,
     Remark,
+    SkipImage,
     Skipped,
     Source,
     Storage,
+    Symlinks,
+    UsageError,
     Written,
     bytes_feature,
+    hidden_part,
+    image_size,
     int64_feature,
+    is_split_name,
+    list_files,
     listed,
     media_codecs,
     media_features,
     media_kind,
     media_schema,
+    normal_splits,
     read_media_file,
     safe,
 )
-from tfrecreg_folder.listing import FilePart, FolderOptions, Listing, paired_parts, unpack
+
+_DEFAULT_SPLIT = "train"
+_USUAL = ("train", "validation", "test")
+_FIXED = 300
+"""Estimated number of bytes that a file adds to an example, not counting the file's content."""
+
+
+@dataclass(frozen=True)
+class FolderOptions:
+    """Options of the source `folder`."""
+
+    suffixes: tuple[str, ...] = ()
+    """Take only files with these suffixes, such as `wav,flac`, in upper or lower case; a remark
+    counts the other files. Default: every file."""
+    pair: tuple[str, ...] = ()
+    """Files that differ only by these suffixes form one record. For example, `wav,txt` makes one
+    record of `clip.wav` and `clip.txt`. Only files with these suffixes are taken."""
+    labels: Literal["none", "folder"] = "none"
+    """`folder`: the name of a file's folder is its class."""
+    layout: Literal["auto", "split", "flat"] = "auto"
+    """`split`: the top-level folders are splits. `flat`: all files are `train`. `auto`: the folders
+    are splits if all of them have names of splits."""
+    symlinks: Symlinks = "all"
+    """`all`: follow all symbolic links. `inside`: follow links that stay in the raw
+    folder. `none`: follow no links."""
+
+    def __post_init__(self) -> None:
+        if self.pair and (self.suffixes or len({*self.paired}) < max(len(self.pair), 2)):
+            raise UsageError(
+                "`pair` needs at least two different suffixes, and cannot be used with `suffixes`"
+            )
+
+    @property
+    def paired(self) -> tuple[str, ...]:
+        """The suffixes of `pair`, in lower case and without the dot."""
+        return tuple(each.lower().removeprefix(".") for each in self.pair)
+
+    @property
+    def taken(self) -> frozenset[str]:
+        """The suffixes of the files that are taken; empty if all files are taken."""
+        suffixes = (each.lower().removeprefix(".") for each in self.suffixes)
+        return frozenset(self.paired or suffixes)
+
+
+class FilePart(NamedTuple):
+    """How a file of an item becomes features. The names of the features begin with `base`."""
+
+    kind: MediaKind
+    base: str
+
+
+class FileState(NamedTuple):
+    """The state of an item, packed as MessagePack."""
+
+    paths: list[str]
+    """Paths below the raw folder: one, or one per suffix of `pair`."""
+    label: int
+    """-1 without labels."""
+    name: str
+
+
+class Listing:
+    def __init__(self, raw: Storage, options: FolderOptions) -> None:
+        self._options = options
+        self._root = raw.root
+        hidden: dict[str, None] = {}
+        stray: list[str] = []
+        found: list[Entry] = []
+        for entry in list_files(raw, symlinks=options.symlinks):
+            suffix = suffix_of(entry.path)
+            if name := hidden_part(entry.path):
+                hidden[name] = None
+            elif options.taken and entry.kind == "file" and suffix not in options.taken:
+                stray.append(entry.path)
+            else:
+                found.append(entry)
+        if not found:
+            some = ", ".join(f".{each}" for each in sorted(options.taken)) or "any suffix"
+            raise RawDataError(f"`{raw.root}` holds no file with {some}")
+        self.splits = self._split_folders([each.path for each in found])
+        """The split of each folder, by the folder's name; empty if no folder is a split."""
+        if self.splits:
+            # A `README.md` beside `train/*.wav` is not data.
+            stray += [each.path for each in found if "/" not in each.path]
+            found = [each for each in found if "/" in each.path]
+        self.sizes: dict[str, int] = {}
+        self.entries: list[Item | Skipped] = []
+        for entry in found:
+            try:
+                size = image_size(entry.path, entry, symlinks=options.symlinks)
+                self.sizes[entry.path] = size
+            except SkipImage as problem:
+                place = self._place(entry.path)
+                self.entries.append(Skipped(*place, problem.code, problem.detail))
+        kinds = sorted({media_kind(path) for path in self.sizes})
+        self.parts = paired_parts(options) or [FilePart(kind, kind) for kind in kinds]
+        self.classes: list[str] = []
+        if options.labels == "folder":
+            names = {self._class_of(path): path for path in self.sizes}
+            if "" in names:
+                raise RawDataError(
+                    f"`{names['']}` has no class: it is not in the folder of a class, but directly "
+                    f"in `{raw.root}` or in the folder of a split"
+                )
+            self.classes = sorted(names, key=str.encode)
+        self._numbers = {name: number for number, name in enumerate(self.classes)}
+        if options.pair:
+            self.entries += self._pairs()
+        else:
+            self.entries += (self._item(*self._place(path), [path]) for path in self.sizes)
+        split = min((each.split for each in self.entries), default=_DEFAULT_SPLIT)
+        self.remarks: list[Remark] = []
+        for kind, left_out in (("hidden", list(hidden)), ("stray", stray)):
+            if left_out:
+                words = "name," if len(left_out) == 1 else "names, the first of them"
+                detail = f"{len(left_out)} {kind} {words} `{safe(left_out[0])}`"
+                self.remarks.append(Remark(split, left_out[0], "SRC015", detail, len(left_out)))
+
+    def _split_folders(self, paths: Sequence[str]) -> Mapping[str, str]:
+        layout = self._options.layout
+        tops = dict.fromkeys(path.partition("/")[0] for path in paths if "/" in path)
+        splits = normal_splits(tops)
+        usual = [each for each in tops if splits[each] in _USUAL]
+        if layout == "flat" or (layout == "auto" and not usual):
+            return {}
+        others = [each for each in tops if each not in usual]
+        if layout == "auto" and others:
+            raise RawDataError(
+                f"`{self._root}` holds folders named like splits ({listed(usual, most=3)}) "
+                f"beside other folders ({listed(others, most=3)})",
+                hint="`--option layout=split` makes each folder a split; `layout=flat` makes none "
+                "of them a split",
+            )
+        wrong = [each for each in tops if not is_split_name(each)]
+        if wrong or not tops:
+            raise RawDataError(
+                f"`layout=split` needs folders in `{self._root}` whose names consist of letters, "
+                f"digits and `_`; folders with other names: {listed(wrong, most=3)}"
+            )
+        return splits
+
+    def _pairs(self) -> Iterator[Item | Skipped]:
+        groups: dict[str, dict[str, list[str]]] = {}
+        for path in self.sizes:
+            suffix = suffix_of(path)
+            groups.setdefault(path[: -len(suffix) - 1], {}).setdefault(suffix, []).append(path)
+        for stem, group in groups.items():
+            split, key = self._place(stem)
+            missing = [suffix for suffix in self._options.paired if suffix not in group]
+            twice = [suffix for suffix, paths in group.items() if len(paths) > 1]
+            if missing or twice:
+                names = [paths[0].rpartition("/")[2] for paths in group.values()]
+                have = ", ".join(f"`{safe(name, limit=60)}`" for name in names)
+                what = f"no `.{missing[0]}`" if missing else f"two files `.{twice[0]}`"
+                yield Skipped(split, key, "SRC112", f"{what} beside {have}")
+            else:
+                yield self._item(split, key, [group[each][0] for each in self._options.paired])
+
+    def _item(self, split: str, key: str, paths: list[str]) -> Item:
+        name = self._class_of(paths[0]) if self.classes else ""
+        state = FileState(paths, self._numbers.get(name, -1), name)
+        size = sum(self.sizes[path] + _FIXED for path in paths)
+        return Item(split, key, size, msgspec.msgpack.encode(state))
+
+    def _place(self, path: str) -> tuple[str, str]:
+        """The split and the key of a file. The key is the path below the folder of the split."""
+        top, _, rest = path.partition("/")
+        if top in self.splits and rest:
+            return self.splits[top], rest
+        return _DEFAULT_SPLIT, path
+
+    def _class_of(self, path: str) -> str:
+        """The name of the folder with the file; empty if that is the raw folder or a split's
+        folder."""
+        return self._place(path)[1].rpartition("/")[0].rpartition("/")[2]
+
+
+unpack = msgspec.msgpack.Decoder(FileState).decode
+"""Decodes the state of an item."""
+
+
+def paired_parts(options: FolderOptions) -> list[FilePart]:
+    """One part for each file of a pair; empty if the option `pair` is not set."""
+    kinds = [media_kind(f".{suffix}") for suffix in options.paired]
+    parts = []
+    for suffix, kind in zip(options.paired, kinds, strict=True):
+        # Two sounds of a pair, or two texts, differ by their suffixes.
+        alone = kind != "file" and kinds.count(kind) == 1
+        parts.append(FilePart(kind, kind if alone else suffix))
+    return parts
+
+
+def suffix_of(path: str) -> str:
+    """The part of a name after the last dot, in lower case; empty without a dot."""
+    stem, dot, suffix = path.rpartition("/")[2].rpartition(".")
+    return suffix.lower() if dot and stem else ""
+
 
 _LABEL, _TEXT = "class/label", "class/text"
 
@@ -56,7 +266,11 @@ class FolderSource(Source):
         return Listing(self._raw, self._options)
 
     def raw_files(self) -> Iterator[RawFile]:
-        yield from self._listing.raw_files()
+        for entry in self._listing.entries:
+            if isinstance(entry, Item):
+                for path in unpack(entry.state).paths:
+                    size = self._listing.sizes[path]
+                    yield RawFile(path, size, size)
 
     def labels(self) -> Mapping[str, Sequence[str]]:
         return {_LABEL: self._listing.classes} if self._options.labels == "folder" else {}
@@ -66,7 +280,6 @@ class FolderSource(Source):
         yield from self._listing.remarks
 
     def class_of(self, item: Item) -> str | None:
-        """The class of an item, for `stratify`."""
         return unpack(item.state).name or None
 
     def schema(self) -> str:
@@ -85,9 +298,8 @@ class FolderSource(Source):
         return media_codecs(part.kind for part in self._listing.parts)
 
     def describe(self) -> Mapping[str, str]:
-        """Summary of the raw data, for `--dry-run`."""
         listing = self._listing
-        counts = sorted(Counter(each.suffix for each in listing.files).items())
+        counts = sorted(Counter(map(suffix_of, listing.sizes)).items())
         found = {
             "layout": "splits by folder" if listing.splits else "no splits",
             "files": listed([f"{count} .{suffix}" for suffix, count in counts], most=8),

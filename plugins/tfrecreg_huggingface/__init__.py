@@ -24,7 +24,6 @@ _LOOKED_INTO = 5
 
 @hookimpl
 def tfrecreg_sources() -> Iterator[SourceRecord]:
-    """Announce the source `huggingface`."""
     yield SourceRecord(
         "huggingface",
         "Parquet files as Hugging Face publishes them, with their features",

@@ -38,7 +38,6 @@ _LOOKED_INTO = 40
 
 @hookimpl
 def tfrecreg_sources() -> Iterator[SourceRecord]:
-    """Announce the source `imagefolder`."""
     yield SourceRecord(
         "imagefolder",
         "images in class folders, or in one folder with a label file",

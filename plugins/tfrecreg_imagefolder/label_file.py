@@ -17,14 +17,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
 from typing import NamedTuple
 
-import msgspec
-
 from tfrecreg.api import (
-    Item,
     RawDataError,
     RawFile,
     SkipImage,
-    Skipped,
     Storage,
     listed,
     safe,
@@ -107,20 +103,14 @@ def list_flat_folder(raw: Storage, options: ImageFolderOptions) -> Listing:
     if "" in said and len(said) > 1:
         raise RawDataError(f"{source} names the split of some images, but not of all")
     splits = {"": _DEFAULT_SPLIT, **refuse_names(sorted(said - {""}), "splits")}
-    states = {}
-    for label, name in enumerate(classes, start=options.labels_from):
-        item_class = ItemClass(label, "", name)
-        states[name] = item_class, msgspec.msgpack.encode(item_class)
-    entries: list[Item | Skipped] = []
+    numbered = enumerate(classes, start=options.labels_from)
+    by_name = {name: ItemClass(label, "", name) for label, name in numbered}
+    entries = []
     for row in rows:
         size, problem = files.get(row.file, (0, None))
+        item_class = by_name.get(row.label, ItemClass(-1, "", ""))  # for a row with a problem
         problem = row.problem or problem
-        split, key = splits[row.split], row.file
-        if problem is None:
-            item_class, state = states[row.label]
-            entries.append(Item(split, key, size + item_class.overhead(key), state))
-        else:
-            entries.append(Skipped(split, key, problem.code, problem.detail))
+        entries.append(item_class.entry(splits[row.split], row.file, size, problem))
     entry = raw.stat(path, follow="all") if path and not _is_outside(path) else None
     other_files = [RawFile(path, entry.size, entry.size)] if entry is not None else []
     return Listing(layout, classes, entries, [*walk.left_out()], other_files)
@@ -139,16 +129,13 @@ def read_label_file(
     columns: Sequence[int | None] = (0, 1, None)
     rows = []
     for number, line in lines:
+        place = f"line {number} of the label file `{safe(path)}`"
         words = line.strip().rsplit(None, 1)
         if not has_files and len(words) > 1:
-            raise RawDataError(
-                f"line {number} of the label file `{safe(path)}` has several words, but the "
-                "first line has only a label"
-            )
+            raise RawDataError(f"{place} has several words, but the first line has only a label")
         try:
             cells = next(csv.reader([line], delimiter=delimiter)) if delimiter else words
         except csv.Error as error:
-            place = f"line {number} of the label file `{safe(path)}`"
             raise RawDataError(f"{place} cannot be read: {error}") from None
         cells = [cell.strip() for cell in cells] if has_files else ["", *words]
         named = _named_columns(cells) if delimiter and number == lines[0][0] else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -133,20 +134,26 @@ class ItemClass(NamedTuple):
     folder: str
     """The part of the path before the key. It is empty, or it is the split's folder and `/`."""
     name: str
-    """The name of the class."""
 
     def overhead(self, key: str) -> int:
         """Estimated bytes of an example besides its image."""
         return _FIXED + len(key.rpartition("/")[2].encode()) + len(self.name.encode())
 
+    def entry(self, split: str, key: str, size: int, problem: SkipImage | None) -> Item | Skipped:
+        """The item of a file of this class, or the reason why the file is skipped."""
+        if problem is not None:
+            return Skipped(split, key, problem.code, problem.detail)
+        return Item(split, key, size + self.overhead(key), _encode(self))
 
-_decode = msgspec.msgpack.Decoder(ItemClass).decode
+
+# All items of a class share their state.
+_encode = lru_cache(maxsize=1 << 12)(msgspec.msgpack.encode)
+decode_class = msgspec.msgpack.Decoder(ItemClass).decode
+"""Decodes the state of an item."""
 
 
 @dataclass
 class Listing:
-    """The content of a raw folder."""
-
     layout: str
     """The layout in words."""
     classes: list[str]
@@ -162,7 +169,7 @@ class Listing:
         yield from self.other_files
         for entry in self.entries:
             if isinstance(entry, Item):
-                known = _decode(entry.state)
+                known = decode_class(entry.state)
                 size = entry.size - known.overhead(entry.key)
                 # Without a folder before it, the path equals the key: one string serves as both.
                 path = known.folder + entry.key if known.folder else entry.key
@@ -180,7 +187,6 @@ class Walk:
         self._left_out: dict[tuple[str, str], dict[str, None]] = {}
 
     def leave_out(self, split: str, kind: Literal["hidden", "stray"], path: str) -> None:
-        """Remember a name that is left out."""
         self._left_out.setdefault((split, kind), {})[path] = None
 
     def leave_out_all(self, entry: Entry, split: str) -> None:
@@ -238,34 +244,34 @@ def find_split_folders(walk: Walk, layout: str) -> dict[str, str]:
     Only names and kinds decide; no file is opened.
     """
 
-    def holds_folders(entry: Entry) -> bool:
-        return entry.kind == "dir" and any(each.kind == "dir" for each in walk.look(entry.path))
+    def holds_folders(path: str) -> bool:
+        return path in folders and any(each.kind == "dir" for each in walk.look(path))
 
     root = safe(walk.raw.root, limit=4096)
     top = list(walk.look(""))
-    folders = [entry for entry in top if entry.kind == "dir"]
+    folders = [entry.path for entry in top if entry.kind == "dir"]
     if not folders:
         raise RawDataError(
             f"`{root}` holds no folders: expected one for each class or split",
             hint="`--option label_file=NAME` takes the classes from a file; `class_pattern` takes "
             "them from the names of the images",
         )
-    usual = [entry for entry in top if entry.kind != "file" and is_usual_split(entry.path)]
-    others = [entry.path for entry in folders if entry not in usual]
+    usual = [each.path for each in top if each.kind != "file" and is_usual_split(each.path)]
+    others = [path for path in folders if path not in usual]
     # Several folders with names of splits are splits if one of them contains folders.
     is_class = layout == "auto" and others and not any(map(holds_folders, usual))
     if layout == "class" or is_class:
         return {"": "train"}
     if layout == "auto" and others:
         raise RawDataError(
-            f"`{root}` holds folders named like splits ({_paths(usual)}) beside other folders "
-            f"({listed(others, most=3)}): set the option `layout` to `split` or `class`"
+            f"`{root}` holds folders named like splits ({listed(usual, most=3)}) beside other "
+            f"folders ({listed(others, most=3)}): set the option `layout` to `split` or `class`"
         )
-    found = [entry.path for entry in folders if holds_folders(entry)]
-    bare = [entry for entry in usual if entry.path not in found]
+    found = [path for path in folders if holds_folders(path)]
+    bare = [path for path in usual if path not in found]
     if bare or not found:
         raise RawDataError(
-            f"`{root}` has no class folders in {_paths(bare or folders)}",
+            f"`{root}` has no class folders in {listed(bare or folders, most=3)}",
             hint="if these folders are the classes, set --option layout=class",
         )
     return refuse_names(found, "split folders")
@@ -297,16 +303,12 @@ def list_class_folders(raw: Storage, options: ImageFolderOptions) -> Listing:
         for folder in classes[name]:
             split = splits[folder]
             item_class = ItemClass(label, f"{folder}/" if folder else "", name)
-            state = msgspec.msgpack.encode(item_class)
             path = item_class.folder + name
             before = len(entries)
             for file, size, problem in walk.files(path, split):
                 has_files = has_files or "/" not in file[len(path) + 1 :]
                 key = file[len(item_class.folder) :]
-                if problem is None:
-                    entries.append(Item(split, key, size + item_class.overhead(key), state))
-                else:
-                    entries.append(Skipped(split, key, problem.code, problem.detail))
+                entries.append(item_class.entry(split, key, size, problem))
             if len(entries) == before:
                 has_files = True
                 detail = f"no file in the class folder `{safe(path)}` is taken"
@@ -350,7 +352,3 @@ def refuse_names(names: Sequence[str], what: str) -> dict[str, str]:
 def is_usual_split(name: str) -> bool:
     """Whether a name means `train`, `validation` or `test`, in any spelling."""
     return normal_splits([name])[name] in ("train", "validation", "test")
-
-
-def _paths(entries: Iterable[Entry]) -> str:
-    return listed((entry.path for entry in entries), most=3)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property, lru_cache
 from importlib.metadata import version
 from itertools import chain
 from typing import Any, ClassVar
-
-import msgspec
 
 from tfrecreg.api import (
     MAX_IMAGE_BYTES,
@@ -36,9 +35,9 @@ from tfrecreg.api import (
 from tfrecreg_imagefolder.label_file import list_flat_folder
 from tfrecreg_imagefolder.listing import (
     ImageFolderOptions,
-    ItemClass,
     Listing,
     Walk,
+    decode_class,
     find_split_folders,
     list_class_folders,
 )
@@ -59,9 +58,6 @@ class ImageFolderSource(Source):
         self._raw = raw
         self._options = options
         self._conversion = options.conversion
-        self._listing: Listing | None = None
-        self._folders: Mapping[str, str] | None = None
-        self._classes: dict[bytes, tuple[str, Feature, Feature]] = {}
         if self._conversion is not None:
             require_pillow("`reencode`")
         elif options.verify == "decode":
@@ -72,18 +68,17 @@ class ImageFolderSource(Source):
         return type(self), (self._raw, self._options)
 
     def raw_files(self) -> Iterator[RawFile]:
-        yield from self._list().raw_files()
+        yield from self._listing.raw_files()
 
     def labels(self) -> Mapping[str, Sequence[str]]:
         # Numbers below the first class get the empty name, which no folder can have.
-        return {_LABEL: [""] * self._options.labels_from + self._list().classes}
+        return {_LABEL: [""] * self._options.labels_from + self._listing.classes}
 
     def items(self) -> Iterator[Item | Skipped | Remark]:
-        listing = self._list()
-        return chain(listing.entries, listing.remarks)
+        return chain(self._listing.entries, self._listing.remarks)
 
     def class_of(self, item: Item) -> str:
-        return str(msgspec.msgpack.decode(item.state, type=ItemClass).name)
+        return decode_class(item.state).name
 
     def grouped(self, key: str) -> str:
         """The path below the class folder. The option `group` is searched in this path."""
@@ -98,8 +93,7 @@ class ImageFolderSource(Source):
         return text
 
     def describe(self) -> Mapping[str, str]:
-        """Summary of the raw data, for `--dry-run`."""
-        listing = self._list()
+        listing = self._listing
         found = {"layout": listing.layout, "classes": class_summary(listing.classes)}
         if listing.remarks:
             found["left out"] = "; ".join(remark.detail for remark in listing.remarks[:5])
@@ -117,14 +111,10 @@ class ImageFolderSource(Source):
             return None
         if self._options.flat:
             return key
-        if self._folders is None:
-            walk = Walk(self._raw, self._options)
-            folders = find_split_folders(walk, self._options.layout)
-            self._folders = {split: f"{path}/" for path, split in folders.items() if path}
         return self._folders.get(split, "") + key
 
     def example(self, item: Item) -> Example | Written | Skipped:
-        folder, label, text = self._class(item.state)
+        folder, label, text = _class_features(item.state)
         try:
             data = self._raw.read(folder + item.key, limit=MAX_IMAGE_BYTES)
             header = read_header(data)
@@ -150,17 +140,20 @@ class ImageFolderSource(Source):
             return Written(example, [Remark(item.split, item.key, "SRC014", detail)])
         return example
 
-    def _class(self, state: bytes) -> tuple[str, Feature, Feature]:
-        """The path before the key, and the features that all images of a class share."""
-        found = self._classes.get(state)
-        if found is None:
-            label, folder, name = msgspec.msgpack.decode(state, type=ItemClass)
-            found = folder, int64_feature(label), bytes_feature(name)
-            self._classes[state] = found
-        return found
+    @cached_property
+    def _listing(self) -> Listing:
+        listing = list_flat_folder if self._options.flat else list_class_folders
+        return listing(self._raw, self._options)
 
-    def _list(self) -> Listing:
-        if self._listing is None:
-            listing = list_flat_folder if self._options.flat else list_class_folders
-            self._listing = listing(self._raw, self._options)
-        return self._listing
+    @cached_property
+    def _folders(self) -> Mapping[str, str]:
+        """The path of each split's folder, with a slash. No class folder is listed for it."""
+        folders = find_split_folders(Walk(self._raw, self._options), self._options.layout)
+        return {split: f"{path}/" for path, split in folders.items() if path}
+
+
+@lru_cache(maxsize=1 << 16)
+def _class_features(state: bytes) -> tuple[str, Feature, Feature]:
+    """The path before the key, and the features that all images of a class share."""
+    label, folder, name = decode_class(state)
+    return folder, int64_feature(label), bytes_feature(name)

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 @hookimpl
 def tfrecreg_sources() -> Iterator[SourceRecord]:
-    """Announce the source `mnist`."""
     yield SourceRecord(
         "mnist",
         "IDX files: MNIST, Fashion-MNIST, KMNIST, EMNIST and similar datasets",
@@ -28,7 +27,7 @@ def tfrecreg_sources() -> Iterator[SourceRecord]:
 
 def _examine(preview: RawPreview) -> Recognition | None:
     from tfrecreg.api import Recognition
-    from tfrecreg_mnist.idx import idx_name
+    from tfrecreg_mnist.source import idx_name
 
     names = [each.path for each in preview.entries()]
     found = [path for path in preview.files() if idx_name(path)]

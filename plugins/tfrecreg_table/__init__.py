@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
 @hookimpl
 def tfrecreg_sources() -> Iterator[SourceRecord]:
-    """Announce the source `table`."""
     yield SourceRecord(
         "table",
         "rows of CSV, TSV, JSON Lines or Parquet, with the files they name",

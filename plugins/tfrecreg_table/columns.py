@@ -257,7 +257,6 @@ class Survey:
         self._types: set[type] = set()
 
     def add(self, values: Sequence[Any], places: Sequence[Place]) -> None:
-        """Add the values of a batch of rows."""
         self.rows += len(values)
         if not self.mapped:
             return

@@ -88,10 +88,9 @@ class _Listing:
     def __init__(self, raw: Storage, options: TableOptions) -> None:
         self._raw, self._options = raw, options
         self._files, self._left_tables, self._names_files = find_tables(raw, options)
-        self._mapping = options.mapping()
+        self._mapping = options.mapping() or [Mapped("*")]
         if self._names_files and not any(each.name == FILE_NAME for each in self._mapping):
-            all_others = [] if self._mapping else [Mapped("*")]
-            self._mapping = [*all_others, *self._mapping, Mapped(FILE_NAME, "file", "{}")]
+            self._mapping.append(Mapped(FILE_NAME, "file", "{}"))
         self._naming = [each for each in self._mapping if each.kind in FILE_KINDS]
         self._key = options.key or (self._naming[0].name if len(self._naming) == 1 else None)
         self._splits_in_rows = options.split_column is not None or (
@@ -117,7 +116,7 @@ class _Listing:
         self._require_columns()
         self._splits = normal_splits(list(self._splits))
         columns = tuple(self._columns())
-        used = (self._key, options.split_column, *(each.name for each in self._mapping))
+        used = (self._key, *self._given())
         surveys = self._surveys.items()
         self.left_out = [name for name, each in surveys if not each.mapped and name not in used]
         """Unused columns, except those that an option skips."""
@@ -151,14 +150,11 @@ class _Listing:
                 first = f"the first is in line {survey.mark_line}"
                 detail = f"the column {ticked(name)} has no value in the cells {cells}; {first}"
                 yield Remark(split, name, "SRC115", detail, sum(survey.marks.values()))
-        not_named = sorted(self._sizes.keys() - self.used) if self._names_files else []
+        others = sorted(self._sizes.keys() - self.used) if self._names_files else []
+        not_named = [path for path in others if media_kind(path) != "file"]
         for code, names, detail in (
             ("SRC117", self.left_out, "not in `columns`"),
-            (
-                "SRC117",
-                [path for path in not_named if media_kind(path) != "file"],
-                "no row names these files",
-            ),
+            ("SRC117", not_named, "no row names these files"),
             ("SRC015", self._left_tables, "tables that are not named after a split"),
         ):
             if names:
@@ -192,10 +188,8 @@ class _Listing:
 
     def _survey(self, name: str) -> Survey:
         if name not in self._surveys:
-            mapped = [each for each in self._mapping if each.name == name]
-            if not mapped:
-                others = [each for each in self._mapping if each.name == "*"]
-                mapped = others if self._mapping else [Mapped(name)]
+            named = [each for each in self._mapping if each.name == name]
+            mapped = named or [each for each in self._mapping if each.name == "*"]
             taken = [each for each in mapped if each.kind != "skip"]
             rounds = self._options.decimals == "round"
             self._surveys[name] = Survey(name, taken, texts=not self._is_typed, rounds=rounds)
@@ -260,6 +254,11 @@ class _Listing:
         self.used[path] = size
         return size
 
+    def _given(self) -> list[str | None]:
+        """The columns that the options name."""
+        names = (each.name for each in self._mapping)
+        return [self._options.key, self._options.split_column, *names]
+
     def _require_columns(self) -> None:
         """Check that the tables have rows, and that they have all columns named in the options."""
         known = list(self._surveys)
@@ -267,12 +266,7 @@ class _Listing:
             names = listed([each.path for each in self._files])
             first = "".join(f"; {each.detail}" for each in self._reported[:1])
             raise RawDataError(f"no row of {names} can be read{first}")
-        given = (
-            self._options.key,
-            self._options.split_column,
-            *(each.name for each in self._mapping),
-        )
-        for name in given:
+        for name in self._given():
             if name not in (None, "", "*", *known):
                 raise UsageError(
                     f"the options name the column {ticked(name)}, but the tables have the columns "
@@ -385,7 +379,6 @@ class TableSource(Source):
         return media_codecs(cast(MediaKind, each.kind) for each in self._file_columns)
 
     def describe(self) -> Mapping[str, str]:
-        """The tables and the features of their columns, for `--dry-run`."""
         files = self._known.files
         found = {"tables": ", ".join(f"{safe(each.path)} ({each.split})" for each in files)}
         for name, kind, feature, _, times, classes in self._known.columns:
@@ -450,7 +443,6 @@ class TableSource(Source):
         return Skipped(item.split, item.key, code, f"{where}: {detail}")
 
     def _rows(self, number: int) -> TextTable | ParquetTable:
-        """The rows of a table."""
         if number not in self._opened:
             wanted = [each.name for each in self._known.columns]
             path = self._known.files[number].path

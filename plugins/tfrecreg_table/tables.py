@@ -102,7 +102,6 @@ class TableOptions:
         self.mapping()
 
     def mapping(self) -> list[Mapped]:
-        """The option `columns`, parsed."""
         return [_parse_column(text) for text in self.columns]
 
 
@@ -180,8 +179,6 @@ def metadata_tables(preview: RawPreview) -> tuple[list[str], list[str]]:
 
 
 class TableFile(NamedTuple):
-    """One table."""
-
     path: str
     split: str
     """The split according to its path. The default split if a column contains the splits."""
@@ -190,19 +187,10 @@ class TableFile(NamedTuple):
     """The folder that is added before each path in its rows."""
 
 
-class Tables(NamedTuple):
-    """The tables of a raw folder."""
-
-    files: list[TableFile]
-    left_out: list[str]
-    """Tables that are not read."""
-    names_files: bool
-    """Whether they are tables of metadata. Their rows name files in the folder of the table."""
-
-
-def find_tables(raw: Storage, options: TableOptions) -> Tables:
+def find_tables(raw: Storage, options: TableOptions) -> tuple[list[TableFile], list[str], bool]:
     """The tables that the options name, or else tables of metadata, tables that are named after
-    splits, or all tables.
+    splits, or all tables. Also the tables that are not read, and whether those that are read have
+    metadata: their rows name files in the folder of the table.
     """
     by_name = options.split_column is None
     naming: list[str] = []
@@ -230,8 +218,7 @@ def find_tables(raw: Storage, options: TableOptions) -> Tables:
                 "names the column of the splits",
             )
         files.append(TableFile(path, split or DEFAULT_SPLIT, size, folder))
-    left_out = [path for path in found if path not in taken]
-    return Tables(files, left_out, bool(naming))
+    return files, [path for path in found if path not in taken], bool(naming)
 
 
 class Place(NamedTuple):
@@ -271,11 +258,11 @@ class TextTable:
         self._path, self._options = path, options
         self._file = open_local(raw, path)
         self._start = 3 if self._file.read_at(0, 3) == b"\xef\xbb\xbf" else 0  # byte order mark
-        self._end = self._line = 0
-        """The offset after the lines that were read, and the number of these lines."""
         self._is_json = suffix_of(path) in JSON_SUFFIXES
         self._missing = frozenset(each.strip() for each in options.missing)
         self._names = [] if self._is_json else self._read_names()
+        self._end, self._line = self._start, 0
+        """The offset after the lines that were read, and the number of these lines."""
 
     def __del__(self) -> None:
         if hasattr(self, "_file"):
@@ -376,12 +363,8 @@ class TextTable:
 
     def _lines(self) -> Iterator[str]:
         """All lines of the file, from the first one."""
-        self._end, self._line = self._start, 0
-        return self._read_lines()
-
-    def _read_lines(self) -> Iterator[str]:
         file = io.BufferedReader(ReadingFile(self._file), 1 << 20)
-        file.seek(self._start)
+        self._end, self._line = file.seek(self._start), 0
         for line in file:
             self._end += len(line)
             self._line += 1
@@ -432,7 +415,6 @@ class ParquetTable:
         self._rows: ParquetRows | None = None
 
     def batches(self) -> Iterator[Batch]:
-        """All rows, in their order."""
         at = 0
         with self._raw.open(self._path) as reader, ParquetReader(reader, self._path) as file:
             for group, count in enumerate(file.rows()):
@@ -445,7 +427,6 @@ class ParquetTable:
                     yield Batch(places, columns)
 
     def row(self, start: int, length: int) -> Mapping[str, Any]:  # noqa: ARG002 - rows are numbered
-        """The values of one row by column, without missing values."""
         if self._rows is None:
             self._rows = ParquetRows(self._raw, self._path, self._names)
         columns, at = self._rows.row(start)

@@ -1,10 +1,7 @@
 """The bundled source `voc`: images with annotations in Pascal VOC's XML.
 
-The page `docs/sources/boxes.md` says what is read.
-
-- `dataset`: the options, the content of an XML, and the entries of each split
-- `source`: :class:`~tfrecreg_voc.source.VocSource`: the items, and the features of their objects.
-  :class:`tfrecreg.api.ObjectSource` makes examples from both.
+The page `docs/sources/boxes.md` says what is read. :class:`~tfrecreg_voc.source.VocSource` reads
+the XML, and :class:`tfrecreg.api.ObjectSource` makes examples.
 
 Schemas: `voc.pbtxt`, the parts `voc_*.pbtxt`, and `objects.pbtxt`, which all object sources use.
 """
@@ -25,7 +22,6 @@ _LOOKED_INTO = 5
 
 @hookimpl
 def tfrecreg_sources() -> Iterator[SourceRecord]:
-    """Announce the source `voc`."""
     yield SourceRecord(
         "voc",
         "images with Pascal VOC's XML: boxes, and the PNGs of segmentations",
@@ -41,7 +37,7 @@ def tfrecreg_sources() -> Iterator[SourceRecord]:
 
 def _examine(preview: RawPreview) -> Recognition | None:
     from tfrecreg.api import Recognition
-    from tfrecreg_voc.dataset import MASK_FOLDERS, VOC_SUFFIXES
+    from tfrecreg_voc.source import MASK_FOLDERS, VOC_SUFFIXES
 
     files = preview.below()
     xmls = [path for path in files if path.lower().endswith(".xml")]

@@ -25,7 +25,6 @@ _LOOKED_INTO = 3
 
 @hookimpl
 def tfrecreg_sources() -> Iterator[SourceRecord]:
-    """Announce the source `webdataset`."""
     yield SourceRecord(
         "webdataset",
         "samples in tar files, as WebDataset reads them",

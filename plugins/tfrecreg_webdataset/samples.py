@@ -88,7 +88,6 @@ class WebDatasetOptions:
         return {name: kind for name, _, kind in (each.rpartition(":") for each in self.json_fields)}
 
     def takes(self, suffix: str) -> bool:
-        """Whether members with this suffix are read."""
         return not self.suffixes or suffix in {each.lower().lstrip(".") for each in self.suffixes}
 
 
@@ -104,7 +103,6 @@ class SamplePlace(NamedTuple):
     """The state of an item, packed as MessagePack."""
 
     file: int
-    """Number of the tar file."""
     members: list[MemberPlace]
 
 
@@ -158,8 +156,6 @@ def _unlike_export(why: str) -> RawDataError:
 
 
 class Samples:
-    """All samples of the tar files of a folder."""
-
     def __init__(self, raw: Storage, options: WebDatasetOptions) -> None:
         self._options = options
         self.exported = _read_exported(raw) if options.restore else None
@@ -205,8 +201,8 @@ class Samples:
                 elif member is None:
                     if members and before - members.keys():
                         problem = problem or ("SRC110", "it ends after a member of the sample")
-                elif member.kind == "refused":
-                    problem = problem or ("SRC111", f"`{safe(member.name)}` is {member.detail}")
+                elif member.refused:
+                    problem = problem or ("SRC111", f"`{safe(member.name)}` is {member.refused}")
                 elif not self._options.takes(suffix):
                     _leave_out(notes["suffixes"], member.name, "has another suffix")
                 elif suffix in members:
@@ -287,7 +283,7 @@ def _keyed(
     try:
         for member in walk.members():
             found, suffix = split_name(member.name)
-            if member.kind == "dir":
+            if member.is_folder:
                 _leave_out(notes["folders"], member.name, "is a folder")
             elif not suffix:
                 _leave_out(notes["keyless"], member.name, "has no key")

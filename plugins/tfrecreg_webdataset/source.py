@@ -214,7 +214,6 @@ class WebDatasetSource(Source):
         return text
 
     def describe(self) -> Mapping[str, str]:
-        """Summary of the raw data, for `--dry-run`."""
         samples = self._samples
         found = {}
         for split in sorted({samples.splits[path] for path in samples.paths}):

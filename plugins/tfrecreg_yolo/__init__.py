@@ -30,7 +30,6 @@ _LOOKED_INTO = 10
 
 @hookimpl
 def tfrecreg_sources() -> Iterator[SourceRecord]:
-    """Announce the source `yolo`."""
     yield SourceRecord(
         "yolo",
         "images with YOLO's label files: boxes, polygons, keypoints, oriented boxes",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from posixpath import join, normpath
 from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
@@ -343,31 +344,18 @@ def _find(text: str, bases: Sequence[str], known: Collection[str]) -> tuple[str 
     """The path in `known` that matches `text`, or None. The second value is true if only the end of
     `text` matches, for example because `text` comes from another machine.
     """
-    parts = text.replace("\\", "/").split("/")
-    if not (parts[0] == "" or parts[0].endswith(":")):
-        for base in bases:
-            joined = _joined(base, parts)
-            if joined is not None and joined in known:
-                return joined, False
+    plain = text.replace("\\", "/")
+    is_relative = not (plain.startswith("/") or plain.partition("/")[0].endswith(":"))
+    for base in bases if is_relative else ():
+        # A path that leads out of the raw folder still begins with `..`.
+        joined = normpath(join(base, plain))
+        if (path := "" if joined == "." else joined) in known:
+            return path, False
     for end in path_ends(text):
         for base in bases:
-            joined = f"{base}/{end}" if base else end
-            if joined in known:
-                return joined, True
+            if (path := join(base, end)) in known:
+                return path, True
     return None, False
-
-
-def _joined(base: str, parts: Sequence[str]) -> str | None:
-    """A path below a folder, after resolving `..`. None if it leads out of the raw folder."""
-    found = base.split("/") if base else []
-    for part in parts:
-        if part == "..":
-            if not found:
-                return None
-            found.pop()
-        elif part not in ("", "."):
-            found.append(part)
-    return "/".join(found)
 
 
 def _is_usual(name: str) -> bool:

@@ -37,17 +37,12 @@ _OVERHEAD = 600
 
 
 class YoloContext(NamedTuple):
-    """Data that all items share. Picklable and small."""
-
     task: YoloTask
     kpt_shape: Sequence[int]
     labels: Mapping[int, ObjectLabel]
-    """Class names by number."""
 
 
 class YoloSource(ObjectSource[YoloDataset, YoloContext]):
-    """Images with label files."""
-
     Options: ClassVar[type[Any]] = YoloOptions
 
     def load(self) -> YoloDataset:
@@ -209,11 +204,8 @@ class YoloSource(ObjectSource[YoloDataset, YoloContext]):
                 except BadAnnotation as error:
                     detail = f"the keypoints of {name} were left out: {error}"
                     view.remarks.add("SRC115", detail, "keypoints")
-        found = boxes.features()
-        for shapes in (polygons, keypoints):
-            if shapes is not None:
-                found = {**found, **shapes.features()}
-        return found
+        shapes = polygons or keypoints
+        return {**boxes.features(), **(shapes.features() if shapes is not None else {})}
 
 
 def rows_of(data: bytes) -> Iterator[tuple[int, bytes]]:

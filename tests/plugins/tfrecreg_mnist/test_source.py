@@ -280,7 +280,7 @@ def test_a_file_too_large_for_memory_is_read_the_same(
 ) -> None:
     raw.put_pair("train", 5, ".gz")
     expected = [encode(raw.source().example(item)) for item in raw.source().items()]
-    monkeypatch.setattr("tfrecreg_mnist.idx._HELD", 10)
+    monkeypatch.setattr("tfrecreg_mnist.source._HELD", 10)
     source = raw.source()
     items = list(source.items())
     assert [encode(source.example(item)) for item in items] == expected

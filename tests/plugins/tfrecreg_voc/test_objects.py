@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from image_support import png
 
-from tfrecreg_voc.dataset import VOC_CLASSES
+from tfrecreg_voc.source import VOC_CLASSES
 
 
 class TestBoxes:

@@ -9,7 +9,6 @@ from tfrecreg.api import Source, SourceRecord, hookimpl
 
 @hookimpl
 def tfrecreg_sources() -> Iterator[SourceRecord]:
-    """Announce the source `tfrecreg`."""
     summary = "records of other datasets in the registry: selected, joined, renumbered"
     yield SourceRecord("tfrecreg", summary, _load, raw=".")
 

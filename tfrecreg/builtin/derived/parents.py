@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from fractions import Fraction
+from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
@@ -55,12 +57,10 @@ class Ancestor:
 
     @property
     def labels(self) -> Mapping[str, Sequence[str]]:
-        """Class names by feature, in order of their numbers."""
         return self.manifest.labels
 
     @property
     def shards(self) -> Sequence[ShardEntry]:
-        """Its shards, in the order of their numbers."""
         return self.manifest.shards
 
     def path(self, shard: ShardEntry) -> str:
@@ -96,7 +96,6 @@ class Ancestor:
         return index
 
     def records(self, shard: ShardEntry, index: Index) -> Records:
-        """The records of a shard by number."""
         path = self.path(shard)
         entry = self.raw.stat(path, follow="all")
         places = RecordOffsets(
@@ -138,12 +137,10 @@ def find_parents(raw: Readable, inputs: Sequence[str]) -> tuple[Ancestor, ...]:
 
 
 def _registry(raw: Readable) -> Registry:
-    try:
+    with suppress(UsageError):
         registry = open_registry(raw.root)
         if os.path.realpath(raw.root) == os.path.realpath(registry.storage.root):
             return registry
-    except UsageError:
-        pass
     raise RawDataError(
         f"`{raw.root}` is not the folder of a registry, but the source `tfrecreg` reads versions "
         "from a registry"
@@ -153,23 +150,22 @@ def _registry(raw: Readable) -> Registry:
 def _parent(registry: Registry, raw: Readable, resolved: Build | Release) -> Ancestor:
     manifest, schema = resolved.manifest, expect_schema(resolved)
     declared = (each.name for each in parse_schema(schema, resolved.name).features)
-    notes = (
-        f"the parent `{resolved.name}` was yanked on {safe(each.created)} by {safe(each.by)}: "
-        f"{safe(each.reason)}"
-        for each in resolved.yanks[-1:]
-    )
-    root = resolved.storage().root
+    note = ""
+    if resolved.yanks:
+        yank = resolved.yanks[-1]
+        by, why = safe(yank.by), safe(yank.reason)
+        note = f"the parent `{resolved.name}` was yanked on {safe(yank.created)} by {by}: {why}"
     parent = Ancestor(
         manifest=manifest,
         version=ParentVersion(
             reference=resolved.name, digest=manifest.digest, content=manifest.content
         ),
         raw=raw,
-        folder=os.path.relpath(root, registry.storage.root).replace(os.sep, "/"),
+        folder=Path(os.path.relpath(resolved.storage().root, registry.storage.root)).as_posix(),
         indexes={each.path: each.blake3 for each in manifest.files},
         schema=schema,
         features=frozenset((*manifest.features, *declared)),
-        note="".join(notes),
+        note=note,
     )
     if not all(each.index in parent.indexes for each in parent.shards):
         raise UsageError(

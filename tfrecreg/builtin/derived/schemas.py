@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from importlib import import_module
 from itertools import accumulate
@@ -20,12 +21,7 @@ _OF_CLASS = "class/label"
 
 
 class UnfitRecord(Exception):
-    """A record whose classes cannot be changed."""
-
-    @property
-    def detail(self) -> str:
-        """The reason, in words."""
-        return str(self)
+    """A record whose classes cannot be changed. The text is the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,8 +302,13 @@ def merge_schemas(parents: Sequence[Ancestor], classes: Classes, chosen: Mapping
             by_name[name].ClearField("presence")
         _add_domains(merged, message, parent)
     _renumber(by_name.values(), classes)
-    merged = _rename(merged, chosen)
-    merged.ClearField("dataset_constraints")  # they describe the records of the parents
+    kept = [feature for feature in merged.feature if feature.name in chosen]
+    for feature in kept:
+        feature.name = chosen[feature.name]
+    # Constraints describe the records of the parents; the others may name features that are gone.
+    for group in ("feature", "sparse_feature", "weighted_feature", "dataset_constraints"):
+        merged.ClearField(group)
+    merged.feature.extend(kept)
     text_format = import_module("google.protobuf.text_format")
     return str(text_format.MessageToString(merged, as_utf8=True))
 
@@ -315,9 +316,8 @@ def merge_schemas(parents: Sequence[Ancestor], classes: Classes, chosen: Mapping
 def _widen(feature: Any, other: Any, parents: tuple[Ancestor, Ancestor]) -> None:
     """Widen a declaration so that it also accepts what another declaration accepts."""
     fixed = feature.HasField("shape") and other.HasField("shape")
-    rest = [type(each)() for each in (feature, other)]
-    for copy, each in zip(rest, (feature, other), strict=True):
-        copy.CopyFrom(each)
+    rest = [deepcopy(each) for each in (feature, other)]
+    for copy in rest:
         for name in (*_WIDENED, *(() if fixed else ("shape",))):
             copy.ClearField(name)
     if rest[0] != rest[1]:
@@ -355,9 +355,8 @@ def _widen_bound(mine: Any, others: Any, name: str, wider: Any) -> None:
 
 
 def _add_domains(merged: Any, message: Any, parent: Ancestor) -> None:
-    """Add a schema's other declarations: named domains, sparse and weighted features."""
-    groups = ("string_domain", "int_domain", "float_domain", "sparse_feature", "weighted_feature")
-    for group in groups:
+    """Add the domains that a schema names."""
+    for group in ("string_domain", "int_domain", "float_domain"):
         known = {each.name: each for each in getattr(merged, group)}
         for each in getattr(message, group):
             if each.name not in known:
@@ -379,38 +378,11 @@ def _renumber(features: Iterable[Any], classes: Classes) -> None:
             if change.text is not None:
                 texts[change.text] = change.texts, set(classes.labels[change.feature])
     for feature in features:
-        length = lengths.get(feature.name)
-        if (
-            length is not None
-            and feature.HasField("int_domain")
-            and feature.int_domain.HasField("max")
-        ):
-            feature.int_domain.max = max(length - 1, 0)
+        if feature.name in lengths and feature.int_domain.HasField("max"):
+            feature.int_domain.max = max(lengths[feature.name] - 1, 0)
         if feature.name in texts and feature.HasField("string_domain"):
             renamed, known = texts[feature.name]
             before = [each.encode() for each in feature.string_domain.value]
             names = dict.fromkeys(renamed.get(each, each).decode() for each in before)
             del feature.string_domain.value[:]
             feature.string_domain.value.extend(each for each in names if each in known)
-
-
-def _rename(merged: Any, chosen: Mapping[str, str]) -> Any:
-    """The schema with only the kept features, under their new names."""
-    made = type(merged)()
-    made.CopyFrom(merged)
-    for group in ("feature", "sparse_feature", "weighted_feature"):
-        made.ClearField(group)
-    for each in merged.feature:
-        if each.name in chosen:
-            copy = made.feature.add()
-            copy.CopyFrom(each)
-            copy.name = chosen[each.name]
-    same = {old for old, new in chosen.items() if old == new}
-    for sparse in merged.sparse_feature:
-        if {sparse.value_feature.name, *(each.name for each in sparse.index_feature)} <= same:
-            made.sparse_feature.add().CopyFrom(sparse)
-    for weighted in merged.weighted_feature:
-        parts = (weighted.feature, weighted.weight_feature)
-        if {"/".join(each.step) for each in parts} <= same:
-            made.weighted_feature.add().CopyFrom(weighted)
-    return made

@@ -7,11 +7,14 @@ record has the same bytes as in its parent, unless its classes or features chang
 from __future__ import annotations
 
 import struct
-from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
+
+import numpy as np
+import numpy.typing as npt
 
 from tfrecreg.builtin.derived.parents import (
     Ancestor,
@@ -21,18 +24,19 @@ from tfrecreg.builtin.derived.parents import (
     renamed,
     renamed_labels,
     renames,
+    share_of,
 )
 from tfrecreg.builtin.derived.schemas import (
     Classes,
     UnfitRecord,
     change_classes,
+    classes_in,
     merge_classes,
     merge_schemas,
 )
-from tfrecreg.builtin.derived.selection import RecordSelection
-from tfrecreg.core.build.sources.deal import ClassListing, Deal, ListedEntry, deal_strata
+from tfrecreg.core.build.sources.deal import ClassListing, Deal, ListedEntry, deal_strata, key_hash
 from tfrecreg.core.build.sources.interface import Item, RawFile, Remark, Skipped, Source, Written
-from tfrecreg.core.example.decode import decode_fast, decode_fully
+from tfrecreg.core.example.decode import decode_fast, decode_fully, decode_or_none
 from tfrecreg.core.example.model import Example, NotAnExampleError, encode
 from tfrecreg.core.records.framing import (
     FOOTER_BYTES,
@@ -42,11 +46,141 @@ from tfrecreg.core.records.framing import (
     masked_crc,
 )
 from tfrecreg.core.records.hashing import record_digest
+from tfrecreg.core.records.index import Index
 from tfrecreg.core.records.reading.access import Records
 from tfrecreg.core.registry.manifest import ParentVersion, ShardEntry
-from tfrecreg.core.storage.interface import Readable, Reader
+from tfrecreg.core.storage.interface import Reader
 from tfrecreg.core.values.errors import DamagedRecordError, RawDataError, StorageError
 from tfrecreg.core.values.text import count
+
+_Numbers = npt.NDArray[np.int64]
+"""Record numbers in a shard, in ascending order."""
+
+_SAMPLE = b"tfrecreg derived sample v1\0"
+_LIMIT = b"tfrecreg derived limit v1\0"
+_HASHES = 1 << 64
+_TOGETHER = 4 << 20
+"""Approximate size in bytes of the payloads that are read at once to find classes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """The records that are taken from one shard."""
+
+    parent: int
+    shard: int
+    index: Index
+    numbers: _Numbers
+
+
+class RecordSelection:
+    """Chooses the records, and counts the records whose classes are all left out."""
+
+    def __init__(
+        self, parents: Sequence[Ancestor], classes: Classes, options: DerivedOptions
+    ) -> None:
+        self._parents = parents
+        self._classes = classes
+        self._options = options
+        self._share = int(share_of(options.sample) * _HASHES)
+        drops = any(
+            number is None
+            for changes in classes.by_parent
+            for change in changes
+            for number in change.numbers.values()
+        )
+        self._reads_classes = drops or options.limit is not None
+        self.left_out: Counter[str] = Counter()
+        """Per split, the number of records whose classes are all left out."""
+
+    def taken(self) -> Iterator[Taken]:
+        if self._options.limit is not None:
+            yield from self._limited(self._sampled(), self._options.limit)
+            return
+        for each in self._sampled():
+            if self._reads_classes:
+                classes = self._classes_of(each)
+                kept = [number for number, found in classes if found is not None]
+                yield replace(each, numbers=np.array(kept, np.int64))
+            else:
+                yield each
+
+    def _sampled(self) -> Iterator[Taken]:
+        for place, parent in enumerate(self._parents):
+            parent.expect_here()
+            matching: list[_Numbers] | None = None
+            if self._options.where is not None:
+                # Needs DuckDB, which only a condition uses.
+                from tfrecreg.builtin.query.where import matching_records
+
+                matching = matching_records(parent.target(), self._options.where, listed=True)
+            for number, shard in enumerate(parent.shards):
+                index = parent.index(shard)
+                numbers = np.arange(len(index)) if matching is None else matching[number]
+                if self._share < _HASHES:
+                    hashes = (key_hash(_SAMPLE, index.key(each)) for each in numbers.tolist())
+                    drawn = [each < self._share for each in hashes]
+                    numbers = numbers[np.array(drawn, bool)]
+                yield Taken(place, number, index, numbers)
+
+    def _limited(self, found: Iterable[Taken], limit: int) -> Iterator[Taken]:
+        """Up to `limit` records per class and split: the records whose keys have the lowest hashes.
+
+        A record of several classes is taken unless all of them have reached `limit`. All records
+        without a class count as one class.
+        """
+        indexes: dict[tuple[int, int], Index] = {}
+        splits: dict[str, list[tuple[int, int, int, int, frozenset[tuple[str, int]]]]] = {}
+        for each in found:
+            indexes[each.parent, each.shard] = each.index
+            split = self._parents[each.parent].shards[each.shard].split
+            candidates = splits.setdefault(split, [])
+            for number, classes in self._classes_of(each):
+                if classes is not None:
+                    order = key_hash(_LIMIT, each.index.key(number))
+                    candidates.append((order, each.parent, each.shard, number, classes))
+        chosen: dict[tuple[int, int], list[int]] = {}
+        for candidates in splits.values():
+            full: Counter[tuple[str, int]] = Counter()
+            candidates.sort(key=lambda each: each[:4])
+            for _, parent, shard, number, classes in candidates:
+                counted = classes or {("", 0)}
+                if any(full[each] < limit for each in counted):
+                    full.update(counted)
+                    chosen.setdefault((parent, shard), []).append(number)
+        for (parent, shard), index in indexes.items():
+            numbers = np.array(sorted(chosen.get((parent, shard), ())), np.int64)
+            yield Taken(parent, shard, index, numbers)
+
+    def _classes_of(self, taken: Taken) -> Iterator[tuple[int, frozenset[tuple[str, int]] | None]]:
+        """The number and the classes of each record. None means that the record is left out."""
+        parent = self._parents[taken.parent]
+        shard = parent.shards[taken.shard]
+        changes = self._classes.by_parent[taken.parent]
+        with parent.records(shard, taken.index) as records:
+            for numbers in _together(taken):
+                for number, payload in zip(numbers, records.read_each(numbers), strict=True):
+                    if isinstance(payload, DamagedRecordError):
+                        raise parent.damaged(shard, payload.message, number)
+                    classes = classes_in(decode_or_none(payload) or {}, changes)
+                    if classes is None:
+                        self.left_out[shard.split] += 1
+                    yield number, None if classes is None else frozenset(classes)
+
+
+def _together(taken: Taken) -> Iterator[list[int]]:
+    """Groups of record numbers. The payloads of a group have about :data:`_TOGETHER` bytes."""
+    stretch: list[int] = []
+    size = 0
+    for number in taken.numbers.tolist():
+        stretch.append(number)
+        size += int(taken.index.lengths[number])
+        if size > _TOGETHER:
+            yield stretch
+            stretch, size = [], 0
+    if stretch:
+        yield stretch
+
 
 T = TypeVar("T", Reader, Records)
 
@@ -58,29 +192,16 @@ _RECORDS_OPEN = 4
 
 
 class RecordPlace(NamedTuple):
-    """Where a record is, and its digest."""
+    """Where a record is, and its digest: the state of an item."""
 
     parent: int
-    """Number of the parent, from 0."""
     shard: int
-    """Number of the shard in the parent, from 0."""
     number: int
-    """Number of the record in the shard, from 0."""
     offset: int
     """Offset of the record in the decompressed stream."""
     length: int
-    """Bytes of its payload."""
     digest: bytes
     """The digest of the record, from the index."""
-
-    def pack(self) -> bytes:
-        """Encode the place as the state of an item."""
-        return _PLACE.pack(*self)
-
-    @classmethod
-    def unpack(cls, state: bytes) -> RecordPlace:
-        """Decode the place from the state of an item."""
-        return cls(*_PLACE.unpack(state))
 
 
 class _Open(Generic[T]):
@@ -172,17 +293,6 @@ class _Plan:
     classes: Classes
     chosen: Mapping[str, str]
     """The new name of each kept feature."""
-    keeps_features: bool
-    """Whether all features keep their names."""
-
-    @classmethod
-    def of(cls, raw: Readable, options: DerivedOptions) -> _Plan:
-        """Look up the parents."""
-        parents = find_parents(raw, options.inputs)
-        known = {name for each in parents for name in each.features}
-        chosen = choose_features(options.features, known)
-        keeps = all(chosen.get(name) == name for name in known)
-        return cls(parents, merge_classes(parents, options.classes), chosen, keeps)
 
 
 class DerivedSource(Source):
@@ -197,7 +307,10 @@ class DerivedSource(Source):
     @cached_property
     def plan(self) -> _Plan:
         """The plan, which is computed only once, in the parent process."""
-        return _Plan.of(self.raw, self.options)
+        parents = find_parents(self.raw, self.options.inputs)
+        known = {name for each in parents for name in each.features}
+        chosen = choose_features(self.options.features, known)
+        return _Plan(parents, merge_classes(parents, self.options.classes), chosen)
 
     @cached_property
     def _reader(self) -> ParentReader:
@@ -210,11 +323,9 @@ class DerivedSource(Source):
                 yield RawFile(path, stored=shard.bytes, decoded=parent.stream(shard))
 
     def parents(self) -> Sequence[ParentVersion]:
-        """The versions that the source reads, for the manifest."""
         return [each.version for each in self.plan.parents]
 
     def notes(self) -> Sequence[str]:
-        """A note on each yanked parent."""
         return [each.note for each in self.plan.parents if each.note]
 
     def labels(self) -> Mapping[str, Sequence[str]]:
@@ -251,7 +362,7 @@ class DerivedSource(Source):
                 if not isinstance(entry, Item):
                     yield entry, None
                     continue
-                place = RecordPlace.unpack(entry.state)
+                place = RecordPlace(*_PLACE.unpack(entry.state))
                 text = texts[place.parent][place.shard][place.number]
                 yield entry, changed.get(text or "") or text
 
@@ -280,12 +391,16 @@ class DerivedSource(Source):
                             "the names of datasets before keys"
                         )
                 length = int(taken.index.lengths[number])
-                digest = taken.index.digests[number].tobytes()
                 place = RecordPlace(
-                    taken.parent, taken.shard, number, int(offsets[number]), length, digest
+                    parent=taken.parent,
+                    shard=taken.shard,
+                    number=number,
+                    offset=int(offsets[number]),
+                    length=length,
+                    digest=taken.index.digests[number].tobytes(),
                 )
                 found = True
-                yield Item(split, key, length, place.pack())
+                yield Item(split, key, length, _PLACE.pack(*place))
         for split, times in sorted(selection.left_out.items()):
             what = f"{count(times, 'record')} of classes that `classes` leaves out"
             yield Remark(split, "", "SRC015", what, times)
@@ -297,15 +412,15 @@ class DerivedSource(Source):
 
     def example(self, item: Item) -> Example | Written | Skipped:
         plan = self.plan
-        place = RecordPlace.unpack(item.state)
+        place = RecordPlace(*_PLACE.unpack(item.state))
         example, problem = self._reader.read(place)
         if problem:
             return Skipped(item.split, item.key, "SRC110", problem)
         try:
             changed, left_out = change_classes(example, plan.classes.by_parent[place.parent])
         except UnfitRecord as error:
-            return Skipped(item.split, item.key, "SRC113", error.detail)
-        if not plan.keeps_features:
+            return Skipped(item.split, item.key, "SRC113", str(error))
+        if self.options.features:
             changed = renamed(changed, plan.chosen)
         if not left_out:
             return changed
