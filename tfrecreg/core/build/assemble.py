@@ -6,7 +6,7 @@ import pickle
 import re
 import zlib
 from collections import Counter, defaultdict
-from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from itertools import islice
@@ -20,7 +20,6 @@ from tfrecreg.core.build.shard import (
     BuildTask,
     MadeSegment,
     MadeShard,
-    Maker,
     Stage,
     close_source,
     join_segments,
@@ -59,7 +58,18 @@ _HALVES = re.compile("[\ud800-\udc7f\udd00-\udfff]")
 """Surrogates that do not represent a byte of a file name."""
 
 
-def ledgers(plan: Plan, made: Sequence[MadeShard]) -> dict[str, Ledger]:
+def ledger_entries(plan: Plan, made: Sequence[MadeShard]) -> list[Skipped | Remark]:
+    """All items that were not written and all remarks, in order of split and key."""
+    every: list[Skipped | Remark] = [*plan.skipped, *plan.remarks]
+    for shard in made:
+        every += [*shard.notes.skipped, *shard.notes.remarks]
+    every.sort(key=lambda each: (each.split, each.key, isinstance(each, Remark), tuple(each[2:])))
+    return every
+
+
+def ledgers(
+    plan: Plan, made: Sequence[MadeShard], entries: Sequence[Skipped | Remark]
+) -> dict[str, Ledger]:
     """The ledger of each split: what became of every item."""
     items, written = Counter(plan.splits()), Counter[str]()
     skipped: dict[str, Counter[str]] = defaultdict(Counter)
@@ -67,10 +77,11 @@ def ledgers(plan: Plan, made: Sequence[MadeShard]) -> dict[str, Ledger]:
     items.update(each.split for each in plan.skipped)
     for shard in made:
         written[shard.entry.split] += shard.entry.records
-    for each in all_skipped(plan, made):
-        skipped[each.split][each.code] += 1
-    for remark in all_remarks(plan, made):
-        remarks[remark.split][remark.code] += remark.times
+    for each in entries:
+        if isinstance(each, Remark):
+            remarks[each.split][each.code] += each.times
+        else:
+            skipped[each.split][each.code] += 1
     found: dict[str, Ledger] = {}
     for split in sorted(items.keys() | skipped.keys() | remarks.keys()):
         counts = dict(sorted(skipped[split].items()))
@@ -88,22 +99,12 @@ def ledgers(plan: Plan, made: Sequence[MadeShard]) -> dict[str, Ledger]:
     return found
 
 
-def all_skipped(plan: Plan, made: Sequence[MadeShard]) -> Iterator[Skipped]:
-    """Items that were skipped while they were listed or made."""
-    yield from plan.skipped
-    for shard in made:
-        yield from shard.notes.skipped
-
-
-def all_remarks(plan: Plan, made: Sequence[MadeShard]) -> Iterator[Remark]:
-    """Remarks from the listing, then remarks on written items."""
-    yield from plan.remarks
-    for shard in made:
-        yield from shard.notes.remarks
-
-
 def assemble(
-    start: BuildStart, made: Sequence[MadeShard], found: dict[str, Ledger], folder: Storage
+    start: BuildStart,
+    made: Sequence[MadeShard],
+    entries: Sequence[Skipped | Remark],
+    found: dict[str, Ledger],
+    folder: Storage,
 ) -> Manifest:
     """Complete a build whose shards exist: write labels, ledger, schema and manifest."""
     prepared, plan = start.prepared, start.plan
@@ -117,7 +118,7 @@ def assemble(
     files = [shard.index for shard in made]
     own = (
         (LABELS_NAME, canonical_json(labels) + b"\n"),
-        (LEDGER_NAME, ledger_lines(ledger_entries(plan, made))),
+        (LEDGER_NAME, ledger_lines(entries)),
         (SCHEMA_NAME, schema),
     )
     files += [FileEntry.of(path, hashed_write(folder, path, data)) for path, data in own]
@@ -167,13 +168,6 @@ def _expect_features(prepared: Prepared, labels: Iterable[str], known: Collectio
         raise prepared.source.plugin_id.error(f"has names in `labels` for {about}")
 
 
-def ledger_entries(plan: Plan, made: Sequence[MadeShard]) -> list[Skipped | Remark]:
-    """All items that were not written and all remarks, in order of split and key."""
-    every: list[Skipped | Remark] = [*all_skipped(plan, made), *all_remarks(plan, made)]
-    every.sort(key=lambda each: (each.split, each.key, isinstance(each, Remark), tuple(each[2:])))
-    return every
-
-
 def ledger_lines(entries: Sequence[Skipped | Remark]) -> bytes:
     """The ledger file: one line of canonical JSON per entry. Only remarks have `times`.
 
@@ -214,7 +208,7 @@ def _splits(made: Sequence[MadeShard], build: Storage) -> tuple[list[SplitEntry]
 
 _SHARDS_PER_JOB = 2
 """With this many shards per worker, all workers stay busy to the end. A build with fewer shards
-makes each shard in segments, although every byte is then written twice.
+makes each shard without a base in segments, although every byte is then written twice.
 """
 
 
@@ -224,20 +218,42 @@ def make_all(start: BuildStart, stage: Stage, engine: Engine) -> tuple[list[Made
     stage.clear()
     finished = {each.path: stage.finished(each) for each in plan.shards}
     todo = [shard for shard in plan.shards if finished[shard.path] is None]
+    whole = engine.jobs == 1 or len(todo) >= _SHARDS_PER_JOB * engine.jobs
+    cuts = {each.path: len(each.cuts()) for each in todo if not whole and each.base is None}
+    task = _tasks(start, stage)
+
+    def tasks() -> Iterator[BuildTask]:
+        for shard in todo:
+            if shard.path not in cuts:
+                yield task(shard)
+                continue
+            for number, items in enumerate(shard.segments()):
+                yield replace(task(replace(shard, items=items)), segment=number)
+
+    def segments(parts: Iterator[MadeShard | MadeSegment], count: int) -> Iterator[MadeSegment]:
+        for part in islice(parts, count):
+            assert isinstance(part, MadeSegment)
+            progress.advance(len(part.segment.lengths), part.segment.bytes)
+            yield part
+
     made: list[MadeShard] = []
     try:
         # Close the results, so that no worker goes on writing after an interrupt.
         with (
             working(progress, f"building {plan.dataset}", plan.items),
-            closing(_fresh(_Tasks(start, stage.folder, stage.segments), todo, engine)) as fresh,
+            closing(engine.run(make_part, tasks())) as parts,
         ):
             for shard in plan.shards:
                 done = finished[shard.path]
-                if done is None:
-                    done = next(fresh)
-                    stage.finish(done)
+                if shard.path in cuts:
+                    done = join_segments(task(shard), segments(parts, cuts[shard.path]))
                 else:
-                    progress.advance(done.entry.records, done.entry.bytes)
+                    part = done or next(parts)
+                    assert isinstance(part, MadeShard)
+                    progress.advance(part.entry.records, part.entry.bytes)
+                    done = part
+                if finished[shard.path] is None:
+                    stage.finish(done)
                 made.append(done)
     finally:
         close_source()
@@ -245,59 +261,27 @@ def make_all(start: BuildStart, stage: Stage, engine: Engine) -> tuple[list[Made
     return made, len(plan.shards) - len(todo)
 
 
-class _Tasks:
-    """Makes the tasks of a build."""
+def _tasks(start: BuildStart, stage: Stage) -> Callable[[PlannedShard], BuildTask]:
+    """A function that makes the task of a shard."""
+    prepared, packed = start.prepared, pickle.dumps(start.prepared.source)
 
-    def __init__(self, start: BuildStart, folder: Storage, scratch: Storage | None = None) -> None:
-        prepared = start.prepared
-        source, compression = pickle.dumps(prepared.source), prepared.settings.compression
-        self.prepared = prepared
-        self.maker = Maker(folder, source, start.plan.digest, compression, prepared.raw, scratch)
-
-    def of(self, shard: PlannedShard, segment: int | None = None) -> BuildTask:
-        """The task of a shard or a segment, with the raw objects that can be fetched ahead."""
-        raw, source = self.prepared.raw, self.prepared.source
+    def task(shard: PlannedShard) -> BuildTask:
+        raw, source = prepared.raw, prepared.source
         objects: tuple[Entry, ...] = ()
         if raw is not None and source.locates:
             paths = (source.raw_path(item.split, item.key) for item in shard.items)
             objects = raw.objects(path for path in paths if path is not None)
-        return BuildTask(self.maker, shard, objects, segment)
+        return BuildTask(
+            stage=stage,
+            source=packed,
+            plan=start.plan.digest,
+            compression=prepared.settings.compression,
+            raw=raw,
+            shard=shard,
+            objects=objects,
+        )
 
-    def of_segments(self, shard: PlannedShard) -> Iterator[BuildTask]:
-        """The tasks of all segments of a shard."""
-        for number, items in enumerate(shard.segments()):
-            yield self.of(replace(shard, items=items), number)
-
-
-def _fresh(
-    tasks: _Tasks, todo: Sequence[PlannedShard], engine: Engine
-) -> Generator[MadeShard, None, None]:
-    """Make the shards in `todo`. If `todo` is short, shards without a base are made in segments."""
-    progress = tasks.prepared.progress
-    whole = engine.jobs == 1 or len(todo) >= _SHARDS_PER_JOB * engine.jobs
-    cut = [not whole and shard.base is None for shard in todo]
-    every = (
-        task
-        for shard, is_cut in zip(todo, cut, strict=True)
-        for task in (tasks.of_segments(shard) if is_cut else (tasks.of(shard),))
-    )
-
-    def segments(parts: Iterator[MadeShard | MadeSegment], count: int) -> Iterator[MadeSegment]:
-        for made in islice(parts, count):
-            assert isinstance(made, MadeSegment)
-            progress.advance(len(made.segment.lengths), made.segment.bytes)
-            yield made
-
-    with closing(engine.run(make_part, every)) as parts:
-        for shard, is_cut in zip(todo, cut, strict=True):
-            if is_cut:
-                mine = segments(parts, sum(1 for _ in shard.segments()))
-                yield join_segments(tasks.maker, shard, mine)
-            else:
-                made = next(parts)
-                assert isinstance(made, MadeShard)
-                progress.advance(made.entry.records, made.entry.bytes)
-                yield made
+    return task
 
 
 def unchanged(start: BuildStart, engine: Engine) -> set[str]:
@@ -305,12 +289,12 @@ def unchanged(start: BuildStart, engine: Engine) -> set[str]:
 
     Writes nothing. Raises the same errors as :func:`make_all`.
     """
-    plan, tasks = start.plan, _Tasks(start, start.prepared.registry.storage)
+    plan, stage = start.plan, Stage(start.prepared.registry.storage)
     candidates = [shard for shard in plan.shards if shard.base is not None]
     try:
         kept = engine.map(
             keep_shard,
-            map(tasks.of, candidates),
+            map(_tasks(start, stage), candidates),
             cost=lambda task, _: (len(task.shard.items), 0),
             label=f"comparing {plan.dataset}",
             total=sum(len(shard.items) for shard in candidates),

@@ -12,7 +12,6 @@ To find out whether an item changed, a build makes its record again and compares
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -20,7 +19,6 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from tfrecreg.core.build.sources.interface import Item
 from tfrecreg.core.plugins.discovery import Announced
 from tfrecreg.core.plugins.manager import plugins_of
 from tfrecreg.core.plugins.records import SourceRecord
@@ -93,17 +91,6 @@ class Base:
         return [shard for shard in self.shards if shard.entry.split == split]
 
 
-@dataclass(frozen=True, slots=True)
-class ShardItems:
-    """The items of one planned shard, and the shard of the base that contains these items."""
-
-    items: Sequence[Item]
-    base: BaseShard | None = None
-    """None for a new shard, and for a shard that lost items."""
-    lost_items: bool = False
-    """Whether this shard comes from the base, but some of the items are gone."""
-
-
 def find_base(registry: Registry, dataset: str, wanted: str | None) -> Base | None:
     """The release that `wanted` names, or the latest. None if `wanted` is ``none``, or if no
     release exists.
@@ -156,14 +143,21 @@ def _skipped(registry: Registry, folder: str | None) -> frozenset[tuple[str, str
     return frozenset((row.split, row.key) for row in rows if row.times is None)
 
 
-def deal_from(base: Base, store: ItemStore) -> tuple[list[ShardItems], npt.NDArray[np.int64]]:
+Positions = npt.NDArray[np.int64]
+"""Positions of items in an :class:`~tfrecreg.core.build.plan.ItemStore`."""
+
+
+def deal_from(
+    base: Base, store: ItemStore
+) -> tuple[list[tuple[Positions, BaseShard | None]], Positions]:
     """Assign each item of a split to the shard of the base that contains the item.
 
-    Returns these shards, and the positions of the items that go into new shards. An item that the
-    base skipped joins the last shard. If it is skipped again, that shard stays unchanged.
+    Returns the positions of the items in each of these shards, and the positions of the items that
+    go into new shards. The shard of the base is None if it lost items. An item that the base
+    skipped joins the last shard. If it is skipped again, that shard stays unchanged.
     """
     left = np.ones(len(store), np.bool_)
-    dealt: list[tuple[npt.NDArray[np.int64], BaseShard | None]] = []
+    dealt: list[tuple[Positions, BaseShard | None]] = []
     for shard in base.of_split(store.split):
         index = shard.read_index()
         positions = _taken(store.find(index.key(at) for at in range(len(index))), left)
@@ -182,11 +176,10 @@ def deal_from(base: Base, store: ItemStore) -> tuple[list[ShardItems], npt.NDArr
             break
         merged += size
         left[dealt.pop()[0]] = True
-    kept = [ShardItems(store.pick(at), shard, shard is None) for at, shard in dealt]
-    return kept, np.flatnonzero(left)
+    return dealt, np.flatnonzero(left)
 
 
-def _taken(positions: npt.NDArray[np.int64], left: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
+def _taken(positions: Positions, left: npt.NDArray[np.bool_]) -> Positions:
     """The `positions` that are still free. Sets their values in `left` to false."""
     positions = positions[positions >= 0]
     positions = positions[left[positions]]

@@ -14,10 +14,11 @@ from typing import Any
 
 import msgspec
 
-from tfrecreg.core.build.assemble import all_remarks, all_skipped, assemble, ledger_entries, ledgers
+from tfrecreg.core.build.assemble import assemble, ledger_entries, ledgers
 from tfrecreg.core.build.begin import BuildStart, Growth, growth_of
 from tfrecreg.core.build.request import ChangedSettings, max_dropped, max_skipped
 from tfrecreg.core.build.shard import MadeShard
+from tfrecreg.core.build.sources.interface import Remark, Skipped
 from tfrecreg.core.build.state import BuildRecord, expect_raw_unchanged, remember
 from tfrecreg.core.check.options import CheckOptions
 from tfrecreg.core.check.reports import Report
@@ -69,10 +70,11 @@ def conclude(
 ) -> BuildResult:
     """Complete the folder of a build, read it back, and replace the old build with it."""
     prepared, storage = start.prepared, start.prepared.registry.storage
-    found = ledgers(start.plan, made)
-    _accept_skipped(start, made, found)
-    _accept_dropped(start, made, found)
-    manifest = assemble(start, made, found, folder)
+    entries = ledger_entries(start.plan, made)
+    found = ledgers(start.plan, made, entries)
+    _accept_skipped(start, entries, found)
+    _accept_dropped(start, made, entries, found)
+    manifest = assemble(start, made, entries, found, folder)
     report = _read_back(start, manifest, folder, engine)
     expect_raw_unchanged(prepared.raw, start.files, prepared.progress)
     place = layout.build_folder(prepared.name)
@@ -90,7 +92,6 @@ def conclude(
         for each in made
         if each.kept or there.get(each.entry.path) == each.entry.blake3
     }
-    entries = ledger_entries(start.plan, made)
     return BuildResult(
         manifest=manifest,
         folder=place,
@@ -136,28 +137,28 @@ def _read_back(start: BuildStart, manifest: Manifest, folder: Storage, engine: E
 
 
 def _accept_skipped(
-    start: BuildStart, made: Sequence[MadeShard], found: Mapping[str, Ledger]
+    start: BuildStart, entries: Sequence[Skipped | Remark], found: Mapping[str, Ledger]
 ) -> None:
     """Refuse a build that lost more items than the limit allows."""
-    counts: Counter[str] = Counter()
-    for ledger in found.values():
-        counts.update(ledger.skipped)
-    items = sum(ledger.items for ledger in found.values())
-    skipped = sum(counts.values())
+    lost = [each for each in entries if isinstance(each, Skipped)]
+    items, skipped = sum(ledger.items for ledger in found.values()), len(lost)
     limit = max_skipped(start.prepared.settings)
     if limit.allows(skipped, items):
         return
+    counts = Counter(each.code for each in lost)
     reasons = ", ".join(f"{code}: {count}" for code, count in sorted(counts.items()))
-    first = next(all_skipped(start.plan, made))
     raise RefusedError(
         f"{skipped} of {items} items were skipped ({reasons}), but the limit is {limit}; one is "
-        f"`{first.key}`: {first.detail}",
+        f"`{lost[0].key}`: {lost[0].detail}",
         hint=f"fix the raw data, or accept the skipped items: --max-skipped {skipped}",
     )
 
 
 def _accept_dropped(
-    start: BuildStart, made: Sequence[MadeShard], found: Mapping[str, Ledger]
+    start: BuildStart,
+    made: Sequence[MadeShard],
+    entries: Sequence[Skipped | Remark],
+    found: Mapping[str, Ledger],
 ) -> None:
     """Refuse a build if a split lost more objects than the limit allows."""
     written: Counter[str] = Counter()
@@ -173,8 +174,7 @@ def _accept_dropped(
     if not bad:
         return
     split, number = next(iter(bad.items()))
-    remarks = all_remarks(start.plan, made)
-    first = next(each for each in remarks if (each.split, each.code) == (split, SRC047.code))
+    first = next(each for each in entries if (each.split, each.code) == (split, SRC047.code))
     raise RefusedError(
         f"{number} of {number + written[split]} objects of `{split}` were dropped, but the limit "
         f"is {limit}; one is in `{first.key}`, {first.detail}",

@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 from blake3 import blake3
 
-from tfrecreg.core.build.base import Base, BaseShard, ShardItems, deal_from
+from tfrecreg.core.build.base import Base, BaseShard, Positions, deal_from
 from tfrecreg.core.build.sources.interface import Item, Remark, Skipped
 from tfrecreg.core.plugins.guard import PluginId
 from tfrecreg.core.registry.manifest import INDEX_FOLDER
@@ -46,11 +46,8 @@ class PlannedShard:
     """One shard to make."""
 
     split: str
-    number: int
     path: str
     """Its file name in the build's folder."""
-    index: str
-    """The path of its index in the build's folder."""
     items: Sequence[Item]
     """Items in the order of the records. Slices of this sequence are tuples."""
     base: BaseShard | None = None
@@ -58,15 +55,24 @@ class PlannedShard:
     lost_items: bool = False
     """Whether this shard comes from the base, but some of the items are gone."""
 
-    def segments(self) -> Iterator[tuple[Item, ...]]:
-        """Cut the items into segments of about :data:`SEGMENT_BYTES`, which can be made separately.
+    @property
+    def index(self) -> str:
+        """The path of its index in the build's folder."""
+        return f"{INDEX_FOLDER}/{self.path}.index"
+
+    def cuts(self) -> list[tuple[int, int]]:
+        """Where to cut the items into segments of about :data:`SEGMENT_BYTES`, which can be made
+        separately: the number of the first item of each, and the number after its last item.
 
         A gzip member ends where a segment ends, so segments must depend only on the plan.
         """
         weight = sum(max(item.size, _LEAST_ITEM) for item in self.items)
         count = max(1, min(-(-weight // SEGMENT_BYTES), len(self.items)))
-        for start, stop in bounds(len(self.items), count):
-            yield tuple(self.items[start:stop])
+        return list(bounds(len(self.items), count))
+
+    def segments(self) -> Iterator[tuple[Item, ...]]:
+        """The items of each segment."""
+        return (tuple(self.items[start:stop]) for start, stop in self.cuts())
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,12 +145,9 @@ def make_plan(
         if twice is not None:
             raise plugin_id.error(f"lists `{twice.key}` twice in the split `{split}`")
         dealt = list(_deal(store, policy, base))
-        for number, each in enumerate(dealt):
+        for number, (positions, of_base, lost_items) in enumerate(dealt):
             path = shard_name(dataset, split, number, len(dealt))
-            index = f"{INDEX_FOLDER}/{path}.index"
-            shards.append(
-                PlannedShard(split, number, path, index, each.items, each.base, each.lost_items)
-            )
+            shards.append(PlannedShard(split, path, store.pick(positions), of_base, lost_items))
     skipped.sort(key=lambda each: (each.split, each.key))
     remarks.sort()
     digest = _plan_digest(salt, base, shards, (*skipped, *remarks))
@@ -176,11 +179,15 @@ def _plan_digest(
     return hasher.hexdigest()
 
 
-def _deal(store: ItemStore, policy: ShardPolicy, base: Base | None) -> Iterator[ShardItems]:
+def _deal(
+    store: ItemStore, policy: ShardPolicy, base: Base | None
+) -> Iterator[tuple[Positions, BaseShard | None, bool]]:
+    """Positions of the items of each shard, its shard of the base, and whether it lost items."""
     added = np.arange(len(store))
     if base is not None:
         kept, added = deal_from(base, store)
-        yield from kept
+        for positions, shard in kept:
+            yield positions, shard, shard is None
         if kept and (policy.shards is not None or policy.hosts is not None):
             # If the dataset's settings name a number of shards, new shards get the average size.
             sizes = [shard.entry.payload_bytes for shard in base.of_split(store.split)]
@@ -188,10 +195,8 @@ def _deal(store: ItemStore, policy: ShardPolicy, base: Base | None) -> Iterator[
     if added.size:
         count = shard_count(policy, len(added), int(store.sizes(added).sum()))
         for start, stop in bounds(len(added), count):
-            yield ShardItems(store.pick(added[start:stop]))
+            yield added[start:stop], None, False
 
-
-_Ints = npt.NDArray[np.int64]
 
 _KEY = b"tfrecreg item order v1".ljust(32, b"\0")
 _ORDER_KEY = np.dtype("S16")
@@ -227,7 +232,7 @@ class ItemStore:
         self._written = 0
         self._file: IO[bytes] | None = None
         self._data: bytearray | mmap.mmap = self._held
-        self._order: _Ints = np.empty(0, np.int64)
+        self._order: Positions = np.empty(0, np.int64)
         self._sorted: npt.NDArray[np.bytes_] = np.empty(0, _ORDER_KEY)
 
     def __len__(self) -> int:
@@ -255,7 +260,7 @@ class ItemStore:
         same = np.flatnonzero(keys[1:] == keys[:-1])
         return self.pick(same[:1])[0] if same.size else None
 
-    def find(self, names: Iterable[str]) -> _Ints:
+    def find(self, names: Iterable[str]) -> Positions:
         """The position of the item with each of these keys; -1 for an unknown key."""
         wanted = np.frombuffer(b"".join(order_key(self.split, name) for name in names), _ORDER_KEY)
         at = np.searchsorted(self._sorted, wanted)
@@ -263,17 +268,17 @@ class ItemStore:
         at[self._sorted[at] != wanted] = -1
         return at
 
-    def sizes(self, positions: _Ints) -> _Ints:
+    def sizes(self, positions: Positions) -> Positions:
         """The estimated payload bytes of items."""
-        found: _Ints = np.frombuffer(self._sizes, np.int64)[self._order[positions]]
+        found: Positions = np.frombuffer(self._sizes, np.int64)[self._order[positions]]
         return found
 
-    def pick(self, positions: _Ints) -> Sequence[Item]:
+    def pick(self, positions: Positions) -> Sequence[Item]:
         """The items at these positions, as a tuple unless they are on disk."""
         rows = self._order[positions]
         return self._read(rows) if self._file is None else ItemShare(self._read, rows)
 
-    def _read(self, rows: _Ints) -> tuple[Item, ...]:
+    def _read(self, rows: Positions) -> tuple[Item, ...]:
         ends = np.frombuffer(self._ends, np.int64)
         starts = np.where(rows > 0, ends[rows - 1], 0).tolist()
         data, found = memoryview(self._data), []
@@ -301,7 +306,7 @@ class ItemStore:
 class ItemShare(Sequence[Item]):
     """Items of a store on disk. Pickling makes them a tuple."""
 
-    def __init__(self, read: Callable[[_Ints], tuple[Item, ...]], rows: _Ints) -> None:
+    def __init__(self, read: Callable[[Positions], tuple[Item, ...]], rows: Positions) -> None:
         self._read = read
         self._rows = rows
 
