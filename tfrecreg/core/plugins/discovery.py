@@ -55,6 +55,8 @@ class Announced(Generic[R_co]):
     """Name of the entry point, or of the module if the plugin is bundled."""
     module: str = ""
     """The module with the hook."""
+    disabled_by: str = ""
+    """The setting that switches the plugin off, for messages; empty if the plugin is on."""
 
     @property
     def qualified(self) -> str:

@@ -6,7 +6,7 @@ import os
 import pickle
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, is_dataclass
+from dataclasses import is_dataclass, replace
 from functools import cache
 from importlib import import_module
 from itertools import groupby
@@ -49,75 +49,47 @@ T = TypeVar("T")
 _ORDER = attrgetter("name", "distribution", "entry_point")
 
 
-@dataclass(frozen=True, slots=True)
-class NameClash:
-    """Several plugins announce the same name. None of them is preferred, so the name alone is
-    refused.
-    """
-
-    kind: str
-    """The kind in words: see :attr:`tfrecreg.core.plugins.records.PluginRecord.kind`."""
-    name: str
-    announced: tuple[Announced[Any], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Disabled:
-    """A plugin that is switched off."""
-
-    announced: Announced[Any]
-    by: str
-    """The setting that switches it off, for messages: `` `TFRECREG_DISABLE` ``."""
-
-
 class Plugins:
     """All plugins. Their classes are not loaded yet. Lists are in order of name."""
 
-    def __init__(
-        self,
-        announced: Iterable[Announced[Any]] = (),
-        broken: Iterable[BrokenPlugin] = (),
-        disabled: Sequence[Disabled] = (),
-    ) -> None:
-        self._disabled = list(disabled)
+    def __init__(self, found: Iterable[Announced[Any] | BrokenPlugin] = ()) -> None:
+        found = list(found)
+        announced = [each for each in found if isinstance(each, Announced)]
+        broken = [each for each in found if isinstance(each, BrokenPlugin)]
         self._announced = sorted(announced, key=_ORDER)
-        self._broken = sorted(broken, key=lambda one: (one.entry_point, one.distribution))
-
-    @classmethod
-    def search(cls, path: Sequence[str] | None = None) -> Plugins:
-        """Find and import the plugins. See :func:`plugins` for the plugins of this process."""
-        found = list(discover(path))
-        return cls(
-            (one for one in found if isinstance(one, Announced)),
-            (one for one in found if isinstance(one, BrokenPlugin)),
-        )
+        self.broken = sorted(broken, key=attrgetter("entry_point", "distribution"))
+        """Broken plugins with the reasons, in order of entry point."""
 
     def without(self, names: Iterable[str], by: str) -> Plugins:
-        """A copy of these plugins, in which the plugins in `names` are :class:`Disabled`."""
+        """A copy of these plugins, in which the plugins in `names` are disabled.
+
+        Args:
+            by: the setting that switches them off, for messages: `` `TFRECREG_DISABLE` ``.
+        """
         names = tuple(names)
-        off = [each for each in self._announced if any(has_name(each, name) for name in names)]
-        for each in off:
-            needed = isinstance(each.record, CommandRecord) or getattr(
-                each.record, "reads_back", False
-            )
-            if each.plugin_id.is_ours and needed:
+        found: list[Announced[Any] | BrokenPlugin] = [*self.broken]
+        for each in self._announced:
+            off = not each.disabled_by and any(has_name(each, name) for name in names)
+            found.append(replace(each, disabled_by=by) if off else each)
+            record = each.record
+            is_needed = isinstance(record, CommandRecord) or getattr(record, "reads_back", False)
+            if off and each.plugin_id.is_ours and is_needed:
                 raise UsageError(
-                    f"{by} disables the {each.record.kind} `{each.name}`, which cannot be disabled"
+                    f"{by} disables the {record.kind} `{each.name}`, which cannot be disabled"
                 )
-        on = (each for each in self._announced if each not in off)
-        disabled = [*self._disabled, *(Disabled(each, by) for each in off)]
-        return Plugins(on, self._broken, disabled)
+        return Plugins(found)
 
     def of_registry(self, config: Config, *, untrusted: bool) -> Plugins:
         """These plugins and a registry's local plugins: see :func:`plugins_of`."""
-        found: list[Any] = []
-        if config.plugins.local:
-            local = import_module(LOCAL)  # few registries need this room
-            found = local.local_plugins(config.home, config.plugins.local, untrusted=untrusted)
+        if not config.plugins.local:
+            return self
+        local = import_module(LOCAL)  # few registries need this room
+        found: list[Any] = local.local_plugins(
+            config.home, config.plugins.local, untrusted=untrusted
+        )
         more = [each for each in found if isinstance(each, Announced)]
-        broken = [each for each in found if isinstance(each, BrokenPlugin)]
         _codes_of_local.update((code.code, code) for each in more for code in each.record.codes)
-        return Plugins([*self._announced, *more], [*self._broken, *broken], self._disabled)
+        return Plugins([*self._announced, *self.broken, *found])
 
     @contextmanager
     def lending(self, announced: Announced[Any]) -> Iterator[None]:
@@ -130,28 +102,29 @@ class Plugins:
             self._announced = before
 
     @property
-    def disabled(self) -> list[Disabled]:
-        """The plugins that are switched off, in order of discovery."""
-        return list(self._disabled)
+    def disabled(self) -> list[Announced[Any]]:
+        """The plugins that are switched off, in order of name."""
+        return [each for each in self._announced if each.disabled_by]
 
     @property
-    def broken(self) -> list[BrokenPlugin]:
-        """Broken plugins with the reasons, in order of entry point."""
-        return list(self._broken)
-
-    @property
-    def clashes(self) -> list[NameClash]:
-        """Names that more than one plugin announces, in order of kind."""
+    def clashes(self) -> list[list[Announced[Any]]]:
+        """The plugins of each name that several plugins of a kind announce, in order of kind. None
+        of them is preferred, so the name alone is refused.
+        """
         groups = (
-            (kind.kind, name, tuple(group))
+            list(group)
             for kind in PLUGIN_KINDS
-            for name, group in groupby(self.every(kind), key=attrgetter("name"))
+            for _, group in groupby(self.every(kind), key=attrgetter("name"))
         )
-        return [NameClash(*each) for each in groups if len(each[2]) > 1]
+        return [each for each in groups if len(each) > 1]
 
     def every(self, kind: type[R]) -> list[Announced[R]]:
         """All plugins of a kind, even if their names clash, in order of name and distribution."""
-        return [each for each in self._announced if isinstance(each.record, kind)]
+        return [
+            each
+            for each in self._announced
+            if isinstance(each.record, kind) and not each.disabled_by
+        ]
 
     def names(self, kind: type[PluginRecord[Any]]) -> list[str]:
         """The names of all plugins of a kind, without duplicates, in order."""
@@ -160,7 +133,7 @@ class Plugins:
     def codes(self) -> dict[str, Code]:
         """All finding codes, of bundled modules and of plugins, by name."""
         found = dict(CORE_CODES)
-        for each in (*self._announced, *(off.announced for off in self._disabled)):
+        for each in self._announced:
             for code in each.record.codes:
                 found.setdefault(code.code, code)
         return dict(sorted(found.items()))
@@ -173,7 +146,7 @@ class Plugins:
             self._expect_enabled(kind, name)
             raise self._unknown(kind.kind, announced, name)
         if len(found) > 1:
-            raise _clashing(kind, NameClash(kind.kind, name, tuple(found)))
+            raise _clashing(name, found)
         return found[0]
 
     def load(self, kind: type[PluginRecord[T]], name: str) -> T:
@@ -268,13 +241,14 @@ class Plugins:
         return found
 
     def _expect_enabled(self, kind: type[PluginRecord[Any]], name: str) -> None:
-        for off in self._disabled:
-            record = off.announced.record
-            if isinstance(record, kind) and has_name(off.announced, name):
-                raise DisabledPluginError(f"the {record.kind} `{name}` is disabled by {off.by}")
+        for each in self.disabled:
+            if isinstance(each.record, kind) and has_name(each, name):
+                raise DisabledPluginError(
+                    f"the {each.record.kind} `{name}` is disabled by {each.disabled_by}"
+                )
 
     def _unknown(self, kind: str, announced: Sequence[Announced[Any]], name: str) -> PluginError:
-        for each in self._broken:
+        for each in self.broken:
             if is_local(name) and each.distribution == name.rpartition(":")[0]:
                 return PluginError(
                     f"the local plugin `{each.distribution}` is broken: {each.reason}"
@@ -287,9 +261,9 @@ class Plugins:
     @property
     def or_broken(self) -> str:
         """The last part of a hint about available plugins; empty if no plugin is broken."""
-        if not self._broken:
+        if not self.broken:
             return ""
-        names = listed(sorted({one.distribution or "?" for one in self._broken}))
+        names = listed(sorted({one.distribution or "?" for one in self.broken}))
         return f"; plugins of {names} are broken: see `tfrecreg plugins list`"
 
 
@@ -297,7 +271,7 @@ class Plugins:
 def plugins() -> Plugins:
     """The plugins of this process, searched on the first call."""
     names = [name.strip() for name in os.environ.get(DISABLE, "").split(",") if name.strip()]
-    return Plugins.search().without(names, f"`{DISABLE}`")
+    return Plugins(discover()).without(names, f"`{DISABLE}`")
 
 
 def plugins_of(config: Config, *, untrusted: bool = False) -> Plugins:
@@ -347,13 +321,13 @@ def has_name(announced: Announced[Any], name: str) -> bool:
     return not colon or canonical_name(announced.distribution) == canonical_name(distribution)
 
 
-def _clashing(kind: type[PluginRecord[Any]], clash: NameClash) -> PluginError:
-    origins = [f"{one.origin} (entry point `{one.entry_point}`)" for one in clash.announced]
-    choices = sorted({one.qualified for one in clash.announced})
-    shown = [f"`{f'{kind.flag} {choice}'.strip()}`" for choice in choices]
-    can_choose = len(choices) == len(clash.announced)
+def _clashing(name: str, found: Sequence[Announced[Any]]) -> PluginError:
+    origins = [f"{one.origin} (entry point `{one.entry_point}`)" for one in found]
+    choices, record = sorted({one.qualified for one in found}), found[0].record
+    shown = [f"`{f'{record.flag} {choice}'.strip()}`" for choice in choices]
+    can_choose = len(choices) == len(found)
     return PluginError(
-        f"the {clash.kind} `{clash.name}` is announced by {' and by '.join(origins)}",
+        f"the {record.kind} `{name}` is announced by {' and by '.join(origins)}",
         hint=f"choose one: {' or '.join(shown)}" if can_choose else "",
     )
 
