@@ -7,6 +7,7 @@ class that inherits from it gets a test for each method: `verify_items` becomes 
 from __future__ import annotations
 
 import os
+import pickle
 import re
 import shutil
 import tempfile
@@ -231,10 +232,9 @@ def in_other_process(
         patch.dict(os.environ, PYTHONHASHSEED=seed),
         ProcessPoolExecutor(1, get_context("spawn")) as pool,
     ):
-        return pool.submit(_made, source, items).result()
+        return pool.submit(_made, pickle.dumps(source), items).result()
 
 
-def _made(
-    source: GuardedSource, items: Sequence[Item]
-) -> tuple[SourceListing, list[bytes | Skipped]]:
+def _made(packed: bytes, items: Sequence[Item]) -> tuple[SourceListing, list[bytes | Skipped]]:
+    source = pickle.loads(packed)
     return list_source(source), [make(source, item) for item in items]
