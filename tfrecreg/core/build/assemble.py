@@ -9,7 +9,8 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
-from itertools import islice
+from itertools import groupby, islice
+from operator import attrgetter
 
 from blake3 import blake3
 
@@ -41,7 +42,6 @@ from tfrecreg.core.registry.manifest import (
     Manifest,
     Parent,
     SchemaEntry,
-    ShardEntry,
     SplitEntry,
     render_manifest,
     seal,
@@ -187,23 +187,20 @@ def ledger_lines(entries: Sequence[Skipped | Remark]) -> bytes:
 
 def _splits(made: Sequence[MadeShard], build: Storage) -> tuple[list[SplitEntry], str]:
     """The manifest's entry of each split, and the content digest of all splits."""
-    shards: dict[str, list[ShardEntry]] = defaultdict(list)
-    for each in made:
-        shards[each.entry.split].append(each.entry)
-    digests = {
-        split: b"".join(load_index(build, each.index).digests.tobytes() for each in entries)
-        for split, entries in sorted(shards.items())
-    }
-    splits = [
-        SplitEntry(
+    splits: list[SplitEntry] = []
+    digests: list[tuple[str, bytes]] = []
+    for split, group in groupby((each.entry for each in made), key=attrgetter("split")):
+        shards = list(group)
+        joined = b"".join(load_index(build, each.index).digests.tobytes() for each in shards)
+        digests.append((split, joined))
+        entry = SplitEntry(
             name=split,
-            records=sum(each.records for each in shards[split]),
-            payload_bytes=sum(each.payload_bytes for each in shards[split]),
+            records=sum(each.records for each in shards),
+            payload_bytes=sum(each.payload_bytes for each in shards),
             content=content_digest([(split, joined)]),
         )
-        for split, joined in digests.items()
-    ]
-    return splits, content_digest(list(digests.items()))
+        splits.append(entry)
+    return splits, content_digest(digests)
 
 
 _SHARDS_PER_JOB = 2

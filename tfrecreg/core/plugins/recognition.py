@@ -258,30 +258,22 @@ def _matching(place: str, record: SourceRecord) -> Iterator[tuple[str, str]]:
     with suppress(OSError, ValueError, NotImplementedError):
         for look in (_at_or_above, _below):
             for glob in record.recognizes:
-                found = look(path, glob)
+                found = look(path, PurePosixPath(glob).parts)
                 if found is not None:
                     yield str(found) if Path(place).is_absolute() else os.path.relpath(found), glob
                     return
 
 
-def _at_or_above(path: Path, pattern: str) -> Path | None:
-    parts = PurePosixPath(pattern).parts
+def _at_or_above(path: Path, parts: Sequence[str]) -> Path | None:
     for up in range(len(parts) + 1):
         names, rest = path.parts[len(path.parts) - up :], parts[up:]
         if not all(map(fnmatch, names, parts)):
             continue
-        if any(_matches(path, rest)) if rest else path.is_file():
+        if any(path.glob("/".join(rest))) if rest else path.is_file():
             return path.parents[up - 1] if up else path
     return None
 
 
-def _below(path: Path, pattern: str) -> Path | None:
-    parts = PurePosixPath(pattern).parts
-    for above in (("*",), ("*", "*")):
-        for found in _matches(path, (*above, *parts)):
-            return found.parents[len(parts) - 1]
-    return None
-
-
-def _matches(folder: Path, parts: Iterable[str]) -> Iterable[Path]:
-    return folder.glob("/".join(parts))
+def _below(path: Path, parts: Sequence[str]) -> Path | None:
+    found = (each for above in ("*", "*/*") for each in path.glob("/".join((above, *parts))))
+    return next((each.parents[len(parts) - 1] for each in found), None)
