@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tfrecreg.core.build.assemble import ledger_entries, ledgers
+from tfrecreg.core.build.conclude import ledger_entries, ledgers
 from tfrecreg.core.build.plan import Plan, make_plan
 from tfrecreg.core.build.shard import BuildTask, MadeShard, Stage, make_shard
 from tfrecreg.core.build.sources.guarded import GuardedSource

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from tfrecreg._version import __version__
-from tfrecreg.core.build.base import Base, find_base
-from tfrecreg.core.build.plan import Plan, make_plan
+from tfrecreg.core.build.plan import Base, Plan, find_base, make_plan
 from tfrecreg.core.build.request import (
     ChangedSettings,
     Prepared,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import pickle
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import islice
 
-from tfrecreg.core.build.assemble import make_all, unchanged
 from tfrecreg.core.build.begin import (
     BuildStart,
     Growth,
@@ -16,14 +17,25 @@ from tfrecreg.core.build.begin import (
     sizes_of,
 )
 from tfrecreg.core.build.conclude import BuildResult, conclude
+from tfrecreg.core.build.plan import PlannedShard
 from tfrecreg.core.build.request import BuildRequest, Prepared, prepare
-from tfrecreg.core.build.shard import Stage
+from tfrecreg.core.build.shard import (
+    BuildTask,
+    MadeSegment,
+    MadeShard,
+    Stage,
+    close_source,
+    join_segments,
+    keep_shard,
+    make_part,
+)
 from tfrecreg.core.build.state import expect_raw_unchanged
 from tfrecreg.core.check.gate import expect_policy
 from tfrecreg.core.registry.registry import Registry
 from tfrecreg.core.registry.transaction import Transaction, transaction
+from tfrecreg.core.storage.interface import Entry
 from tfrecreg.core.values.errors import PluginError, RefusedError
-from tfrecreg.core.values.progress import SILENT, Progress
+from tfrecreg.core.values.progress import SILENT, Progress, working
 from tfrecreg.core.workers.interface import Engine
 from tfrecreg.core.workers.local import LocalEngine
 
@@ -120,3 +132,102 @@ def _build(prepared: Prepared, change: Transaction, engine: Engine) -> BuildResu
         if error.findings:  # the user may fix code that is not part of a plan's digest
             change.discard_plans()
         raise
+
+
+_SHARDS_PER_JOB = 2
+"""With this many shards per worker, all workers stay busy to the end. A build with fewer shards
+makes each shard without a base in segments, although every byte is then written twice.
+"""
+
+
+def make_all(start: BuildStart, stage: Stage, engine: Engine) -> tuple[list[MadeShard], int]:
+    """Make every shard of the plan, in order. Also returns how many shards were finished before."""
+    plan, progress = start.plan, start.prepared.progress
+    stage.clear()
+    finished = {each.path: stage.finished(each) for each in plan.shards}
+    todo = [shard for shard in plan.shards if finished[shard.path] is None]
+    whole = engine.jobs == 1 or len(todo) >= _SHARDS_PER_JOB * engine.jobs
+    cuts = {each.path: len(each.cuts()) for each in todo if not whole and each.base is None}
+    task = _tasks(start, stage)
+
+    def tasks() -> Iterator[BuildTask]:
+        for shard in todo:
+            if shard.path not in cuts:
+                yield task(shard)
+                continue
+            for number, items in enumerate(shard.segments()):
+                yield replace(task(replace(shard, items=items)), segment=number)
+
+    def segments(parts: Iterator[MadeShard | MadeSegment], count: int) -> Iterator[MadeSegment]:
+        for part in islice(parts, count):
+            assert isinstance(part, MadeSegment)
+            progress.advance(len(part.segment.lengths), part.segment.bytes)
+            yield part
+
+    made: list[MadeShard] = []
+    try:
+        # Close the results, so that no worker goes on writing after an interrupt.
+        with (
+            working(progress, f"building {plan.dataset}", plan.items),
+            closing(engine.run(make_part, tasks())) as parts,
+        ):
+            for shard in plan.shards:
+                done = finished[shard.path]
+                if shard.path in cuts:
+                    done = join_segments(task(shard), segments(parts, cuts[shard.path]))
+                else:
+                    part = done or next(parts)
+                    assert isinstance(part, MadeShard)
+                    progress.advance(part.entry.records, part.entry.bytes)
+                    done = part
+                if finished[shard.path] is None:
+                    stage.finish(done)
+                made.append(done)
+    finally:
+        close_source()
+    stage.clear()
+    return made, len(plan.shards) - len(todo)
+
+
+def _tasks(start: BuildStart, stage: Stage) -> Callable[[PlannedShard], BuildTask]:
+    """A function that makes the task of a shard."""
+    prepared, packed = start.prepared, pickle.dumps(start.prepared.source)
+
+    def task(shard: PlannedShard) -> BuildTask:
+        raw, source = prepared.raw, prepared.source
+        objects: tuple[Entry, ...] = ()
+        if raw is not None and source.locates:
+            paths = (source.raw_path(item.split, item.key) for item in shard.items)
+            objects = raw.objects(path for path in paths if path is not None)
+        return BuildTask(
+            stage=stage,
+            source=packed,
+            plan=start.plan.digest,
+            compression=prepared.settings.compression,
+            raw=raw,
+            shard=shard,
+            objects=objects,
+        )
+
+    return task
+
+
+def unchanged(start: BuildStart, engine: Engine) -> set[str]:
+    """Make the base's records again, and return the paths of shards that did not change.
+
+    Writes nothing. Raises the same errors as :func:`make_all`.
+    """
+    plan, stage = start.plan, Stage(start.prepared.registry.storage)
+    candidates = [shard for shard in plan.shards if shard.base is not None]
+    try:
+        kept = engine.map(
+            keep_shard,
+            map(_tasks(start, stage), candidates),
+            cost=lambda task, _: (len(task.shard.items), 0),
+            label=f"comparing {plan.dataset}",
+            total=sum(len(shard.items) for shard in candidates),
+            progress=start.prepared.progress,
+        )
+    finally:
+        close_source()
+    return {shard.path for shard, made in zip(candidates, kept, strict=True) if made is not None}
