@@ -36,15 +36,18 @@ from tfrecreg.core.values.errors import (
 )
 from tfrecreg.core.values.shards import ShardPolicy
 from tfrecreg.core.values.typed_values import SkipLimit
-from tfrecreg.testing.data import STRANGE_FOLDER, damaged, fresh_copy, with_strange_names
 from tfrecreg.testing.kit import (
+    STRANGE_FOLDER,
     KitTests,
     SourceListing,
     Workers,
+    damaged,
+    fresh_copy,
     in_other_process,
     list_source,
     make,
     under_test,
+    with_strange_names,
 )
 
 T = TypeVar("T")

@@ -22,8 +22,16 @@ from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.values.codes import CORE_CODES
 from tfrecreg.core.values.errors import TfrecregError, UsageError
 from tfrecreg.core.values.findings import Code
-from tfrecreg.testing.data import build_examples, write_payloads, write_shard
-from tfrecreg.testing.kit import GivenRecords, KitTests, Workers, checked, under_test
+from tfrecreg.testing.kit import (
+    GivenRecords,
+    KitTests,
+    Workers,
+    build_examples,
+    checked,
+    under_test,
+    write_payloads,
+    write_shard,
+)
 
 _STRANGE: Sequence[Mapping[str, Any]] = (
     {},

@@ -14,12 +14,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from operator import attrgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from blake3 import blake3
 
-from tfrecreg.core.build.begin import BuildStart, Growth, growth_of
 from tfrecreg.core.build.plan import Plan
 from tfrecreg.core.build.request import ChangedSettings, Prepared, max_dropped, max_skipped
 from tfrecreg.core.build.shard import MadeShard
@@ -59,6 +58,34 @@ from tfrecreg.core.values.documents import canonical_json, update_toml
 from tfrecreg.core.values.errors import FailureError, RefusedError
 from tfrecreg.core.values.text import ShortRepr, did_you_mean
 from tfrecreg.core.workers.interface import Engine
+
+if TYPE_CHECKING:
+    from tfrecreg.core.build.run import BuildStart
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Growth:
+    """How many shards a build keeps from its base, and how many it writes.
+
+    The source estimates the sizes of shards that do not exist yet.
+    """
+
+    base: str
+    """``mnist@1.0.0``."""
+    kept: int
+    """Number of unchanged shards of the base."""
+    kept_bytes: int
+    rewritten: int
+    """Number of shards of the base in which records changed or were removed."""
+    rewritten_bytes: int
+    new: int
+    """Number of shards with records that the base does not have."""
+    new_bytes: int
+
+    @property
+    def written_bytes(self) -> int:
+        """Size of all shards that are written."""
+        return self.rewritten_bytes + self.new_bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -125,6 +152,21 @@ def conclude(
         settings=start.settings,
         details={(each.split, each.code): each.detail for each in reversed(entries)},
     )
+
+
+def growth_of(plan: Plan, kept: Collection[str], sizes: Mapping[str, int]) -> Growth | None:
+    """The numbers and sizes of kept and written shards; None if the plan has no base."""
+    if plan.base is None:
+        return None
+    counts: Counter[str] = Counter()
+    for shard in plan.shards:
+        if shard.path in kept and shard.base is not None:
+            what = "kept"
+        else:
+            what = "rewritten" if shard.base is not None or shard.lost_items else "new"
+        counts.update({what: 1, f"{what}_bytes": sizes[shard.path]})
+    names = ("kept", "kept_bytes", "rewritten", "rewritten_bytes", "new", "new_bytes")
+    return Growth(base=plan.base.name, **{name: counts[name] for name in names})
 
 
 _HALVES = re.compile("[\ud800-\udc7f\udd00-\udfff]")
