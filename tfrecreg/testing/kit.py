@@ -22,6 +22,7 @@ from unittest.mock import patch
 
 import tfrecreg
 from tfrecreg.cli import digits
+from tfrecreg.core.build.shard import make_payload
 from tfrecreg.core.build.sources.interface import Item, RawFile, Skipped
 from tfrecreg.core.check.options import CheckOptions
 from tfrecreg.core.check.reports import Report
@@ -223,12 +224,6 @@ def list_source(source: GuardedSource) -> SourceListing:
     )
 
 
-def make(source: GuardedSource, item: Item) -> bytes | Skipped:
-    """Return the payload of an item's record, or the reason to skip the item."""
-    made = source.record(item, {})
-    return made if isinstance(made, Skipped) else made.payload
-
-
 def in_other_process(
     source: GuardedSource, items: Sequence[Item]
 ) -> tuple[SourceListing, list[bytes | Skipped]]:
@@ -243,7 +238,7 @@ def in_other_process(
 
 def _made(packed: bytes, items: Sequence[Item]) -> tuple[SourceListing, list[bytes | Skipped]]:
     source = pickle.loads(packed)
-    return list_source(source), [make(source, item) for item in items]
+    return list_source(source), [make_payload(source, item) for item in items]
 
 
 def examples(
@@ -269,8 +264,8 @@ def examples(
         if isinstance(entry, Skipped):
             yield Item(entry.split, entry.key, 0), entry
         elif isinstance(entry, Item):
-            made = opened.record(entry, {})
-            yield entry, made if isinstance(made, Skipped) else decode(made.payload)
+            made = make_payload(opened, entry)
+            yield entry, made if isinstance(made, Skipped) else decode(made)
 
 
 def write_shard(path: str | os.PathLike[str], records: Iterable[Mapping[str, Any]]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 import secrets
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -194,16 +194,6 @@ def _seconds(item: Item) -> float:
     return _ITEM_SECONDS + max(item.size, 0) * _BYTE_SECONDS
 
 
-def sizes_of(plan: Plan, kept: Collection[str]) -> dict[str, int]:
-    """The size of each shard in bytes, by path. It is an estimate if the shard does not exist."""
-    return {
-        shard.path: shard.base.entry.bytes
-        if shard.path in kept and shard.base is not None
-        else sum(item.size for item in shard.items)
-        for shard in plan.shards
-    }
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preview:
     """What a build would do."""
@@ -231,7 +221,12 @@ def preview(
     kept: set[str] = set()
     if plan.base is not None:
         kept = unchanged(start, engine_for_build(plan, engine or LocalEngine(1)))
-    sizes = sizes_of(plan, kept)
+    sizes = {
+        shard.path: shard.base.entry.bytes
+        if shard.path in kept and shard.base is not None
+        else sum(item.size for item in shard.items)
+        for shard in plan.shards
+    }
     found = start.prepared.source.describe()
     return Preview(start=start, found=found, growth=growth_of(plan, kept, sizes), sizes=sizes)
 
@@ -325,7 +320,7 @@ def make_all(start: BuildStart, stage: Stage, engine: Engine) -> tuple[list[Made
     def segments(parts: Iterator[MadeShard | MadeSegment], count: int) -> Iterator[MadeSegment]:
         for part in islice(parts, count):
             assert isinstance(part, MadeSegment)
-            progress.advance(len(part.segment.lengths), part.segment.bytes)
+            progress.advance(len(part.segment.index), part.segment.bytes)
             yield part
 
     made: list[MadeShard] = []
