@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from tfrecreg.core.plugins.discovery import discover
-from tfrecreg.core.plugins.manager import Plugins
+from tfrecreg.core.plugins.manager import Plugins, discover
 from tfrecreg.core.plugins.records import SourceRecord, ValidatorRecord
 from tfrecreg.core.values.errors import PluginError
 

@@ -12,7 +12,7 @@ from tfrecreg.core.terminal.session import LazyGroup, Session, session_command
 from tfrecreg.core.values.text import safe
 
 if TYPE_CHECKING:
-    from tfrecreg.core.plugins.discovery import Announced
+    from tfrecreg.core.plugins.manager import Announced
     from tfrecreg.core.plugins.recognition import OptionInfo
 
 

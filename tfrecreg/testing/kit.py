@@ -31,8 +31,7 @@ from tfrecreg.core.check.scan.interface import Target, Validator
 from tfrecreg.core.check.target import check_target
 from tfrecreg.core.example.decode import decode
 from tfrecreg.core.example.model import Example, encode
-from tfrecreg.core.plugins.discovery import Announced
-from tfrecreg.core.plugins.manager import plugins
+from tfrecreg.core.plugins.manager import Announced, plugins
 from tfrecreg.core.plugins.records import PluginRecord, ValidatorRecord
 from tfrecreg.core.records.framing import frame
 from tfrecreg.core.registry import layout

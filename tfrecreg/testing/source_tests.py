@@ -19,8 +19,7 @@ from tfrecreg.core.build.sources.guarded import GuardedSource
 from tfrecreg.core.build.sources.interface import Item, Remark, Skipped, Source
 from tfrecreg.core.example.decode import decode
 from tfrecreg.core.example.model import Example, Kind
-from tfrecreg.core.plugins.discovery import Announced
-from tfrecreg.core.plugins.manager import plugins
+from tfrecreg.core.plugins.manager import Announced, plugins
 from tfrecreg.core.plugins.recognition import describe_options
 from tfrecreg.core.plugins.records import SourceRecord
 from tfrecreg.core.registry.init import init

@@ -14,8 +14,7 @@ from tfrecreg.core.check.reports import Report
 from tfrecreg.core.check.scan.cache import ScanCache
 from tfrecreg.core.check.scan.interface import Target, Validator
 from tfrecreg.core.example.model import encode
-from tfrecreg.core.plugins.discovery import Announced
-from tfrecreg.core.plugins.manager import plugins
+from tfrecreg.core.plugins.manager import Announced, plugins
 from tfrecreg.core.plugins.records import ValidatorRecord
 from tfrecreg.core.registry.find import bare_files, find_target, target_of
 from tfrecreg.core.storage.local import LocalStorage

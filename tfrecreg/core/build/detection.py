@@ -15,9 +15,8 @@ from itertools import islice
 from shlex import quote
 from typing import Any
 
-from tfrecreg.core.plugins.discovery import Announced
 from tfrecreg.core.plugins.guard import calling, failure
-from tfrecreg.core.plugins.manager import Plugins
+from tfrecreg.core.plugins.manager import Announced, Plugins
 from tfrecreg.core.plugins.recognition import (
     STRENGTHS,
     RawPreview,

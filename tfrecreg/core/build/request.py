@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 from tfrecreg.core.build.sources.guarded import GuardedSource
 from tfrecreg.core.plugins.bundled import OURS
 from tfrecreg.core.plugins.code_digest import code_of
-from tfrecreg.core.plugins.discovery import Announced
-from tfrecreg.core.plugins.manager import Plugins, plugins_of
+from tfrecreg.core.plugins.manager import Announced, Plugins, plugins_of
 from tfrecreg.core.plugins.records import SourceRecord
 from tfrecreg.core.registry import layout
 from tfrecreg.core.registry.manifest import (

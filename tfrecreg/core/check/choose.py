@@ -8,10 +8,9 @@ from typing import Literal
 
 from tfrecreg.core.check.reports import SkippedValidator
 from tfrecreg.core.check.scan.interface import Target, Validator
-from tfrecreg.core.plugins.discovery import Announced
 from tfrecreg.core.plugins.entry_points import is_local
 from tfrecreg.core.plugins.guard import PluginId, calling, is_told, reason_of, traced
-from tfrecreg.core.plugins.manager import Plugins, has_name, plugins
+from tfrecreg.core.plugins.manager import Announced, Plugins, has_name, plugins
 from tfrecreg.core.plugins.records import ValidatorRecord
 from tfrecreg.core.values.config import CONFIG_NAME, GateConfig, read_limits
 from tfrecreg.core.values.errors import (

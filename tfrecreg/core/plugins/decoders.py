@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from tfrecreg.core.check.scan.interface import Target
     from tfrecreg.core.images.pixels import Resizing
-    from tfrecreg.core.plugins.discovery import Announced
+    from tfrecreg.core.plugins.manager import Announced
     from tfrecreg.core.plugins.records import DecoderRecord
     from tfrecreg.core.storage.interface import Storage
 
