@@ -47,6 +47,7 @@ from tfrecreg.core.registry.registry import Dataset, Registry
 from tfrecreg.core.registry.transaction import Transaction, transaction
 from tfrecreg.core.schema.proto import parse_schema
 from tfrecreg.core.storage.interface import Entry
+from tfrecreg.core.storage.paths import is_url
 from tfrecreg.core.values.errors import (
     ManifestError,
     NewerFormatError,
@@ -333,7 +334,8 @@ def make_all(start: BuildStart, stage: Stage, engine: Engine) -> tuple[list[Made
             for shard in plan.shards:
                 done = finished[shard.path]
                 if shard.path in cuts:
-                    done = join_segments(task(shard), segments(parts, cuts[shard.path]))
+                    joining = task(replace(shard, items=()))  # the segments have the items
+                    done = join_segments(joining, segments(parts, cuts[shard.path]))
                 else:
                     part = done or next(parts)
                     assert isinstance(part, MadeShard)
@@ -355,9 +357,10 @@ def _tasks(start: BuildStart, stage: Stage) -> Callable[[PlannedShard], BuildTas
     def task(shard: PlannedShard) -> BuildTask:
         raw, source = prepared.raw, prepared.source
         objects: tuple[Entry, ...] = ()
-        if raw is not None and source.locates:
+        if raw is not None and source.locates and is_url(raw.root):
             paths = (source.raw_path(item.split, item.key) for item in shard.items)
-            objects = raw.objects(path for path in paths if path is not None)
+            entries = (raw.stat(path) for path in paths if path is not None)
+            objects = tuple(each for each in entries if each is not None and each.kind == "file")
         return BuildTask(
             stage=stage,
             source=packed,
