@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tfrecreg.core.plugins.manager import Plugins
+from tfrecreg.core.plugins.manager import Plugins, discover
 from tfrecreg.core.plugins.records import SourceRecord, ValidatorRecord
 from tfrecreg.core.values.errors import PluginError
 
@@ -19,7 +19,7 @@ Site = Any  # of conftest.py, which test modules cannot import
 
 
 def load(site: Site) -> Plugins:
-    return Plugins.search([str(site.folder)])
+    return Plugins(discover([str(site.folder)]))
 
 
 def names(found: Plugins) -> list[tuple[str, str]]:
@@ -158,8 +158,7 @@ def test_a_clash_is_listed_and_neither_wins(site: Site) -> None:
     found = load(site)
     assert names(found) == [("lines", "alpha"), ("lines", "beta"), ("words", "gamma")]
     (clash,) = found.clashes
-    assert (clash.kind, clash.name) == ("source", "lines")
-    assert [one.distribution for one in clash.announced] == ["alpha", "beta"]
+    assert [one.qualified for one in clash] == ["alpha:lines", "beta:lines"]
     with pytest.raises(PluginError) as caught:
         found.find(SourceRecord, "lines")
     assert caught.value.message == (
@@ -183,9 +182,9 @@ def test_one_distribution_found_twice_counts_once(site: Site, tmp_path: Path) ->
     site.source("lines-plugin", "lines", version="2.0")
     again = type(site)(tmp_path / "again")
     again.distribution("Lines_Plugin", {"main": "fake_lines_plugin"}, version="1.0")
-    found = Plugins.search([str(site.folder), str(again.folder)])
+    found = Plugins(discover([str(site.folder), str(again.folder)]))
     assert [(one.name, one.version) for one in found.every(SourceRecord)] == [("lines", "2.0")]
-    found = Plugins.search([str(again.folder), str(site.folder)])
+    found = Plugins(discover([str(again.folder), str(site.folder)]))
     assert [(one.name, one.version) for one in found.every(SourceRecord)] == [("lines", "1.0")]
 
 

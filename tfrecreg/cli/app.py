@@ -13,8 +13,7 @@ from tfrecreg.core.terminal.session import LazyGroup, Session, command_at
 from tfrecreg.core.values.errors import TfrecregError
 
 if TYPE_CHECKING:
-    from tfrecreg.core.plugins.discovery import Announced
-    from tfrecreg.core.plugins.manager import Plugins
+    from tfrecreg.core.plugins.manager import Announced, Plugins
     from tfrecreg.core.plugins.records import CommandRecord
 
 

@@ -12,8 +12,7 @@ from tfrecreg.core.terminal.session import LazyGroup, Session, session_command
 from tfrecreg.core.values.text import safe
 
 if TYPE_CHECKING:
-    from tfrecreg.core.plugins.discovery import Announced
-    from tfrecreg.core.plugins.manager import NameClash
+    from tfrecreg.core.plugins.manager import Announced
     from tfrecreg.core.plugins.recognition import OptionInfo
 
 
@@ -27,7 +26,7 @@ def list_command(session: Session) -> None:
     found = session.plugins(untrusted=True)
     known = {kind: found.every(kind) for kind in PLUGIN_KINDS}
     disabled = [
-        {"kind": each.announced.record.kind, "name": each.announced.qualified, "by": each.by}
+        {"kind": each.record.kind, "name": each.qualified, "by": each.disabled_by}
         for each in found.disabled
     ]
     if session.as_json:
@@ -37,7 +36,7 @@ def list_command(session: Session) -> None:
                 "broken": found.broken,
                 **({"disabled": disabled} if disabled else {}),
                 "clashes": [
-                    {"kind": each.kind, "name": each.name, "between": _between(each)}
+                    {"kind": each[0].record.kind, "name": each[0].name, "between": _between(each)}
                     for each in found.clashes
                 ],
                 "scanner": {"kind": reading.kind, "detail": reading.detail},
@@ -62,12 +61,13 @@ def list_command(session: Session) -> None:
         about = f"the {off['kind']} `{safe(off['name'])}`, by {off['by']}"
         session.out.print(line(("disabled: ", "bold"), safe(about, limit=400)))
     for clash in found.clashes:
-        about = f"{clash.kind} `{safe(clash.name)}` is announced by {' and '.join(_between(clash))}"
+        about = f"{clash[0].record.kind} `{safe(clash[0].name)}` is announced by "
+        about += " and ".join(_between(clash))
         session.out.print(line(("clash: ", "bold yellow"), safe(about, limit=400)))
 
 
-def _between(clash: NameClash) -> list[str]:
-    return [f"{each.distribution} {each.version}" for each in clash.announced]
+def _between(clash: list[Announced[Any]]) -> list[str]:
+    return [f"{each.distribution} {each.version}" for each in clash]
 
 
 def _row(found: Announced[Any], **more: Any) -> dict[str, Any]:

@@ -9,17 +9,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tfrecreg.testing.data import build_examples as build_examples
-    from tfrecreg.testing.data import examples as examples
-    from tfrecreg.testing.data import write_digits as write_digits
-    from tfrecreg.testing.data import write_shard as write_shard
+    from tfrecreg.testing.kit import build_examples as build_examples
     from tfrecreg.testing.kit import check_validator as check_validator
+    from tfrecreg.testing.kit import examples as examples
+    from tfrecreg.testing.kit import write_digits as write_digits
+    from tfrecreg.testing.kit import write_shard as write_shard
     from tfrecreg.testing.source_tests import SourceTests as SourceTests
     from tfrecreg.testing.validator_tests import ValidatorTests as ValidatorTests
 
 _LATER = {
-    "tfrecreg.testing.data": "build_examples examples write_digits write_shard",
-    "tfrecreg.testing.kit": "check_validator",
+    "tfrecreg.testing.kit": "build_examples check_validator examples write_digits write_shard",
     "tfrecreg.testing.source_tests": "SourceTests",
     "tfrecreg.testing.validator_tests": "ValidatorTests",
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, replace
 from hashlib import sha256
@@ -14,12 +14,12 @@ from typing import Any, ClassVar, TypeVar
 
 from tfrecreg.core.build.request import BuildRequest
 from tfrecreg.core.build.run import build_from_source
+from tfrecreg.core.build.shard import make_payload
 from tfrecreg.core.build.sources.guarded import GuardedSource
 from tfrecreg.core.build.sources.interface import Item, Remark, Skipped, Source
 from tfrecreg.core.example.decode import decode
 from tfrecreg.core.example.model import Example, Kind
-from tfrecreg.core.plugins.discovery import Announced
-from tfrecreg.core.plugins.manager import plugins
+from tfrecreg.core.plugins.manager import Announced, plugins
 from tfrecreg.core.plugins.recognition import describe_options
 from tfrecreg.core.plugins.records import SourceRecord
 from tfrecreg.core.registry.init import init
@@ -36,15 +36,17 @@ from tfrecreg.core.values.errors import (
 )
 from tfrecreg.core.values.shards import ShardPolicy
 from tfrecreg.core.values.typed_values import SkipLimit
-from tfrecreg.testing.data import STRANGE_FOLDER, damaged, fresh_copy, with_strange_names
 from tfrecreg.testing.kit import (
+    STRANGE_FOLDER,
     KitTests,
     SourceListing,
     Workers,
+    damaged,
+    fresh_copy,
     in_other_process,
     list_source,
-    make,
     under_test,
+    with_strange_names,
 )
 
 T = TypeVar("T")
@@ -119,7 +121,7 @@ class SourceTests(KitTests):
 
         def make_all() -> list[bytes | Skipped]:
             source = self.open()
-            return [make(source, item) for item in self.items]
+            return [make_payload(source, item) for item in self.items]
 
         return self._once("made", make_all)
 
@@ -175,24 +177,26 @@ class SourceTests(KitTests):
         with self._told():
             list_source(source)
             for item in self.items[:1]:
-                make(source, item)
+                make_payload(source, item)
             again: GuardedSource = pickle.loads(pickle.dumps(source))
             self._expect_same_listing(self.listing, list_source(again), "pickled and back")
-            self._expect_same(self.items[:1], self.made[:1], again, "pickled and back")
+            first = (make_payload(again, item) for item in self.items[:1])
+            self._expect_same(self.items[:1], self.made[:1], first, "pickled and back")
 
     def verify_examples_are_repeatable(self) -> None:
         """`example` depends only on the item, not on the order of calls or the source object."""
         source = self.open()
-        self._expect_same(self.items, self.made, source, "made twice")
-        self._expect_same(self.items[::-1], self.made[::-1], source, "made in reverse order")
+        again = (make_payload(source, item) for item in self.items)
+        self._expect_same(self.items, self.made, again, "made twice")
+        reverse = (make_payload(source, item) for item in self.items[::-1])
+        self._expect_same(self.items[::-1], self.made[::-1], reverse, "made in reverse order")
 
     def verify_another_process(self) -> None:
         """Another process with another hash seed has the same listing and examples."""
         with self._told():
             listing, made = in_other_process(self.open(), self.items)
         self._expect_same_listing(self.listing, listing, "listed in another process")
-        for item, before, after in zip(self.items, self.made, made, strict=True):
-            self._expect_equal(item, before, after, "made in another process")
+        self._expect_same(self.items, self.made, made, "made in another process")
 
     def verify_examples_fit_the_schema(self) -> None:
         """A build passes the validators `crc`, `manifest` and `schema`."""
@@ -254,7 +258,8 @@ class SourceTests(KitTests):
         moved = self.open(fresh_copy(self.raw, self.scratch() / STRANGE_FOLDER))
         with self._told():
             self._expect_same_listing(self.listing, list_source(moved), "in another folder")
-        self._expect_same(self.items, self.made, moved, "made in another folder")
+        made = (make_payload(moved, item) for item in self.items)
+        self._expect_same(self.items, self.made, made, "made in another folder")
 
     def verify_strange_names(self) -> None:
         """Files with unprintable names are read, skipped or refused, and messages are printable."""
@@ -333,7 +338,7 @@ class SourceTests(KitTests):
             source = self.open(folder)
             listing = list_source(source)
             entries: list[Any] = list(listing.items)
-            entries += [make(source, each) for each in entries if isinstance(each, Item)]
+            entries += [make_payload(source, each) for each in entries if isinstance(each, Item)]
         except PluginError as error:
             self.fail(f"{when}: {error.message}")
         except (UsageError, StorageError):
@@ -352,19 +357,13 @@ class SourceTests(KitTests):
         self,
         items: Sequence[Item],
         before: Sequence[bytes | Skipped],
-        source: GuardedSource,
+        after: Iterable[bytes | Skipped],
         when: str,
     ) -> None:
-        for item, one in zip(items, before, strict=True):
-            with self._told():
-                other = make(source, item)
-            self._expect_equal(item, one, other, when)
-
-    def _expect_equal(
-        self, item: Item, one: bytes | Skipped, other: bytes | Skipped, when: str
-    ) -> None:
-        if one != other:
-            self.fail(f"{_named(item)} differs, {when}: {_difference(one, other)}")
+        with self._told():
+            for item, one, other in zip(items, before, after, strict=True):
+                if one != other:
+                    self.fail(f"{_named(item)} differs, {when}: {_difference(one, other)}")
 
 
 def _named(item: Item) -> str:

@@ -14,17 +14,23 @@ from tfrecreg.core.check.reports import Report
 from tfrecreg.core.check.scan.cache import ScanCache
 from tfrecreg.core.check.scan.interface import Target, Validator
 from tfrecreg.core.example.model import encode
-from tfrecreg.core.plugins.discovery import Announced
-from tfrecreg.core.plugins.manager import plugins
+from tfrecreg.core.plugins.manager import Announced, plugins
 from tfrecreg.core.plugins.records import ValidatorRecord
-from tfrecreg.core.records.framing import frame
 from tfrecreg.core.registry.find import bare_files, find_target, target_of
 from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.values.codes import CORE_CODES
 from tfrecreg.core.values.errors import TfrecregError, UsageError
 from tfrecreg.core.values.findings import Code
-from tfrecreg.testing.data import build_examples, write_shard
-from tfrecreg.testing.kit import GivenRecords, KitTests, Workers, checked, under_test
+from tfrecreg.testing.kit import (
+    GivenRecords,
+    KitTests,
+    Workers,
+    build_examples,
+    checked,
+    under_test,
+    write_payloads,
+    write_shard,
+)
 
 _STRANGE: Sequence[Mapping[str, Any]] = (
     {},
@@ -168,17 +174,10 @@ class ValidatorTests(KitTests):
         """
         self.check(self.bare(()))
         self.check(self.bare(_STRANGE))
-        folder = self.scratch()
-        with (folder / "strange.tfrecord").open("wb") as file:
-            for payload in (
-                b"",
-                b"\xff" * 40,
-                b"no example",
-                encode(tfrecreg.to_example({"a": 1})),
-            ):
-                before, behind = frame(payload)
-                file.write(before + payload + behind)
-        self.check(find_target(folder / "strange.tfrecord"))
+        path = self.scratch() / "strange.tfrecord"
+        example = encode(tfrecreg.to_example({"a": 1}))
+        write_payloads(path, (b"", b"\xff" * 40, b"no example", example))
+        self.check(find_target(path))
 
     def verify_damaged_shards(self) -> None:
         """The validator does not fail on a shard that ends early, or that has a wrong checksum."""

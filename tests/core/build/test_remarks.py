@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tfrecreg.core.build.assemble import ledgers
+from tfrecreg.core.build.conclude import ledger_entries, ledgers
 from tfrecreg.core.build.plan import Plan, make_plan
-from tfrecreg.core.build.shard import BuildTask, MadeShard, Maker, Stage, make_shard
+from tfrecreg.core.build.shard import BuildTask, MadeShard, Stage, make_shard
 from tfrecreg.core.build.sources.guarded import GuardedSource
 from tfrecreg.core.build.sources.interface import Item, Remark, Skipped, Written
 from tfrecreg.core.example.values import int64_feature
@@ -47,13 +48,14 @@ class Boxes:
 
 def made(folder: Path) -> tuple[Plan, list[MadeShard]]:
     plan = make_plan("d", Boxes().items(), ShardPolicy(shards=2), {})
-    maker = Maker(LocalStorage(folder), packed(Boxes()), plan.digest, "none")
-    tasks = [BuildTask(maker, shard) for shard in plan.shards]
+    task = partial(BuildTask, stage=Stage(LocalStorage(folder)), source=packed(Boxes()))
+    tasks = [task(plan=plan.digest, compression="none", shard=shard) for shard in plan.shards]
     return plan, list(LocalEngine(1).run(make_shard, tasks))
 
 
 def test_remarks_are_counted_beside_the_items(tmp_path) -> None:
-    ledger = ledgers(*made(tmp_path))["train"]
+    plan, shards = made(tmp_path)
+    ledger = ledgers(plan, shards, ledger_entries(plan, shards))["train"]
     assert (ledger.items, ledger.written, ledger.skipped) == (3, 2, {"SRC110": 1})
     assert ledger.remarks == {"SRC115": 1, "SRC116": 2, "SRC117": 7}
 
@@ -64,7 +66,7 @@ def test_remarks_on_an_item_that_is_skipped_after_all_are_not_counted(tmp_path) 
 
 
 def test_a_journal_keeps_remarks(tmp_path) -> None:
-    plan, shards = made(tmp_path / "build")
+    plan, shards = made(tmp_path)
     stage = Stage(LocalStorage(tmp_path))
     for planned, shard in zip(plan.shards, shards, strict=True):
         stage.finish(shard)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from tfrecreg.core.build.plan import SEGMENT_BYTES, PlannedShard
 from tfrecreg.core.build.shard import (
     BuildTask,
-    Maker,
+    Stage,
     join_segments,
     make_segment,
     make_shard,
@@ -31,14 +32,22 @@ def packed(source: Any) -> bytes:
 
 def planned(sizes: list[int]) -> PlannedShard:
     items = tuple(Item("train", f"{number:05d}", size) for number, size in enumerate(sizes))
-    return PlannedShard("train", 0, "shard", "index/shard.index", items)
+    return PlannedShard("train", "shard", items)
 
 
-def segments(maker: Maker, shard: PlannedShard) -> list[BuildTask]:
+def whole(folder: Path, source: Any, shard: PlannedShard, compression: Any = "none") -> BuildTask:
+    """The task of a whole shard."""
+    stage = Stage(LocalStorage(folder))
+    return BuildTask(
+        stage=stage, source=packed(source), plan="plan", compression=compression, shard=shard
+    )
+
+
+def segments(task: BuildTask) -> list[BuildTask]:
     """The tasks of the segments of a shard."""
     return [
-        BuildTask(maker, replace(shard, items=items), segment=number)
-        for number, items in enumerate(shard.segments())
+        replace(task, shard=replace(task.shard, items=items), segment=number)
+        for number, items in enumerate(task.shard.segments())
     ]
 
 
@@ -70,44 +79,37 @@ class Noise:
 @pytest.mark.parametrize("compression", ["none", "gzip"])
 def test_a_joined_shard_is_the_shard_that_is_made_whole(tmp_path, compression) -> None:
     shard = planned([SEGMENT_BYTES // 20] * 200)
-    source = packed(Noise())
-    scratch = LocalStorage(tmp_path / "scratch")
-    whole = Maker(LocalStorage(tmp_path / "whole"), source, "plan", compression)
-    joined = Maker(LocalStorage(tmp_path / "joined"), source, "plan", compression, scratch=scratch)
-    tasks = segments(joined, shard)
+    one, two = (whole(tmp_path / name, Noise(), shard, compression) for name in ("one", "two"))
+    tasks = segments(two)
     assert len(tasks) == 10
-    one = make_shard(BuildTask(whole, shard))
-    two = join_segments(joined, shard, map(make_segment, tasks))
-    assert one == two
-    assert one.entry.records < 200
-    assert one.notes.remarks
+    made, joined = make_shard(one), join_segments(two, map(make_segment, tasks))
+    assert made == joined
+    assert made.entry.records < 200
+    assert made.notes.remarks
     for path in (shard.path, shard.index):
-        assert (tmp_path / "whole" / path).read_bytes() == (tmp_path / "joined" / path).read_bytes()
-    assert not list(scratch.list())
+        assert one.stage.folder.read(path) == two.stage.folder.read(path)
+    assert not list(two.stage.segments.list())
 
 
 @pytest.mark.parametrize("compression", ["none", "gzip"])
 def test_a_shard_of_nothing_but_skipped_items_is_the_same_either_way(tmp_path, compression) -> None:
     shard = planned([1])  # the item 0 is skipped
-    source = packed(Noise())
-    folders = [LocalStorage(tmp_path / name) for name in ("a", "b")]
-    makers = [Maker(each, source, "plan", compression, scratch=each) for each in folders]
-    (task,) = segments(makers[1], shard)
-    one = make_shard(BuildTask(makers[0], shard))
-    assert one == join_segments(makers[1], shard, [make_segment(task)])
-    assert one.entry.records == 0
+    one, two = (whole(tmp_path / name, Noise(), shard, compression) for name in ("one", "two"))
+    (task,) = segments(two)
+    made = make_shard(one)
+    assert made == join_segments(two, [make_segment(task)])
+    assert made.entry.records == 0
 
 
 def test_a_segment_that_became_shorter_is_refused_and_no_shard_appears(tmp_path) -> None:
     shard = planned([SEGMENT_BYTES // 20] * 30)
-    storage = LocalStorage(tmp_path)
-    maker = Maker(storage, packed(Noise()), "plan", "none", scratch=storage)
-    made = make_segment(segments(maker, shard)[0])
-    path = tmp_path / "shard.0"
+    task = whole(tmp_path, Noise(), shard)
+    made = make_segment(segments(task)[0])
+    path = tmp_path / "segments" / "shard.0"
     path.write_bytes(path.read_bytes()[:-1])
     with pytest.raises(StorageError, match=r"`shard.0` has \d+ bytes, but \d+ were written"):
-        join_segments(maker, shard, [made])
-    assert not (tmp_path / "shard").exists()
+        join_segments(task, [made])
+    assert not list(task.stage.folder.list())
 
 
 @dataclass
@@ -117,9 +119,7 @@ class Broken:
 
 
 def test_a_segment_whose_source_fails_leaves_no_file(tmp_path) -> None:
-    storage = LocalStorage(tmp_path)
-    maker = Maker(storage, packed(Broken()), "plan", "none", scratch=storage)
-    (task,) = segments(maker, planned([1]))
+    (task,) = segments(whole(tmp_path, Broken(), planned([1])))
     with pytest.raises(PluginError, match="the source `broken` failed on `00000`"):
         make_segment(task)
-    assert not list(tmp_path.iterdir())
+    assert not list(task.stage.segments.list())

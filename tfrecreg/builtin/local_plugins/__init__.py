@@ -28,9 +28,9 @@ from blake3 import blake3
 
 from tfrecreg.core.build.sources.interface import Source
 from tfrecreg.core.check.scan.interface import Validator
-from tfrecreg.core.plugins import discovery
-from tfrecreg.core.plugins.discovery import Announced, BrokenPlugin, check_record, records_of
+from tfrecreg.core.plugins import manager
 from tfrecreg.core.plugins.guard import calling
+from tfrecreg.core.plugins.manager import Announced, BrokenPlugin, check_record, records_of
 from tfrecreg.core.plugins.records import PluginRecord, SourceRecord, ValidatorRecord
 from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.terminal.session import Session, session_command
@@ -119,10 +119,10 @@ def _announced(file: Path, path: str, digest: str) -> tuple[Announced[Any] | Bro
     try:
         with calling():
             module = import_module(f"{package}.{file.stem}")
-            has_hooks = any(hasattr(each, discovery.MARK) for each in vars(module).values())
+            has_hooks = any(hasattr(each, manager.MARK) for each in vars(module).values())
             records = list(records_of(module) if has_hooks else _of_classes(module))
     except Exception as error:
-        return (BrokenPlugin(path, f"./{path}", digest, discovery.reason(error)),)
+        return (BrokenPlugin(path, f"./{path}", digest, manager.reason(error)),)
     return tuple(
         Announced(each, each.name, f"./{path}", digest, path, f"./{path}") for each in records
     )

@@ -27,8 +27,7 @@ if TYPE_CHECKING:
 
     from tfrecreg.builtin.releases.release import ReleaseResult
     from tfrecreg.builtin.releases.tag import TagResult
-    from tfrecreg.core.build.begin import Growth
-    from tfrecreg.core.build.conclude import BuildResult
+    from tfrecreg.core.build.conclude import BuildResult, Growth
     from tfrecreg.core.check.reports import Report
     from tfrecreg.core.workers.interface import Engine
 

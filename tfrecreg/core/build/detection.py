@@ -13,13 +13,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from shlex import quote
-from typing import Any, cast
+from typing import Any
 
-from tfrecreg.core.plugins.discovery import Announced
 from tfrecreg.core.plugins.guard import calling, failure
-from tfrecreg.core.plugins.manager import Plugins
+from tfrecreg.core.plugins.manager import Announced, Plugins
 from tfrecreg.core.plugins.recognition import (
-    MAX_NAMES,
     STRENGTHS,
     RawPreview,
     Recognition,
@@ -132,8 +130,8 @@ def detect_source(raw: RawStorage, place: str, known: Plugins, dataset: str) -> 
 
 def candidates_for(raw: RawStorage, known: Plugins) -> tuple[list[Candidate], list[str]]:
     """The sources that can read raw data, strongest first, and one line per source that failed."""
-    raw = cast("RawStorage", _ListedOnce(raw))
-    RawPreview(raw).entries()  # so that an error common to all sources is reported once
+    listed: dict[str, list[Entry]] = {}  # each folder is listed once, for all sources
+    RawPreview(raw, listed).entries()  # so that an error common to all sources is reported once
     candidates: list[Candidate] = []
     failed: list[str] = []
     announced = known.every(SourceRecord)
@@ -141,7 +139,7 @@ def candidates_for(raw: RawStorage, known: Plugins) -> tuple[list[Candidate], li
     for each in announced:
         name = each.name if names.count(each.name) == 1 else each.qualified
         try:
-            found = _recognized(each, raw)
+            found = _recognized(each, RawPreview(raw, listed))
         except Exception as error:
             told = failure(each.plugin_id, "failed in `examine`", error)
             failed.append(f"{told.message}, so it was not asked")
@@ -153,26 +151,8 @@ def candidates_for(raw: RawStorage, known: Plugins) -> tuple[list[Candidate], li
     return candidates, failed
 
 
-class _ListedOnce:
-    """A view of the raw data that lists each folder only once, although all sources ask for it."""
-
-    def __init__(self, raw: RawStorage) -> None:
-        self._raw = raw
-        self._listed: dict[str, list[Entry]] = {}
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._raw, name)
-
-    def list(self, folder: str, *, recursive: bool) -> Iterator[Entry]:
-        """The names directly in a folder, up to the limit of a :class:`RawPreview`."""
-        if folder not in self._listed:
-            found = self._raw.list(folder, recursive=recursive)
-            self._listed[folder] = [*islice(found, MAX_NAMES)]
-        return iter(self._listed[folder])
-
-
-def _recognized(announced: Announced[SourceRecord], raw: RawStorage) -> Recognition | None:
-    record, preview = announced.record, RawPreview(raw)
+def _recognized(announced: Announced[SourceRecord], preview: RawPreview) -> Recognition | None:
+    record = announced.record
     matches = [
         (glob, path) for glob in record.recognizes for path in islice(preview.matches(glob), 1)
     ]
@@ -235,7 +215,7 @@ def _near(
         if folder in ("", raw.root):
             continue
         with suppress(Exception):
-            here = _recognized(each, raw_storage(folder))
+            here = _recognized(each, RawPreview(raw_storage(folder)))
             if here is None or here.strength == "refused":
                 continue
             apart = not raw.root.startswith(folder) or here.strength == "exact"

@@ -3,6 +3,17 @@
 The records are ordered by a keyed hash of (split, key). This global shuffle can be reproduced by
 anyone. The machine, the workers, the locale and the order of files in a folder do not change it.
 
+If the dataset grows from a release, shards in which nothing changed are kept:
+
+- A shard of the base keeps its items, in the same order. An item is removed if it is missing from
+  the raw data.
+- Items that the base does not have go into new shards.
+- Small shards at the end of a split are merged with the added items, if these shards have at most a
+  tenth of the added bytes. So an incremental build writes little more than the additions, and small
+  last shards do not accumulate.
+
+To find out whether an item changed, a build makes its record again and compares the digests.
+
 Memory holds 40 bytes per item: its order key, its number in the order, its size, and the place of
 its data. The data stay in memory up to a limit. Then they go to an unnamed temporary file, which
 disappears with the process.
@@ -23,15 +34,172 @@ import numpy as np
 import numpy.typing as npt
 from blake3 import blake3
 
-from tfrecreg.core.build.base import Base, BaseShard, ShardItems, deal_from
 from tfrecreg.core.build.sources.interface import Item, Remark, Skipped
 from tfrecreg.core.plugins.guard import PluginId
-from tfrecreg.core.registry.manifest import INDEX_FOLDER
-from tfrecreg.core.values.errors import StorageError, UsageError
+from tfrecreg.core.records.index import INDEX_LIMIT, Index, read_index
+from tfrecreg.core.registry.data import resolve
+from tfrecreg.core.registry.indexes import find_index, index_places
+from tfrecreg.core.registry.manifest import (
+    INDEX_FOLDER,
+    LEDGER_NAME,
+    FileEntry,
+    Manifest,
+    ShardEntry,
+)
+from tfrecreg.core.registry.registry import Registry, not_yanked
+from tfrecreg.core.storage.interface import Readable
+from tfrecreg.core.values.documents import read_note, refusing
+from tfrecreg.core.values.errors import (
+    ManifestError,
+    MissingFileError,
+    StorageError,
+    UsageError,
+)
 from tfrecreg.core.values.shards import ShardPolicy, bounds, is_split_name, shard_count, shard_name
 
 if TYPE_CHECKING:
     from tfrecreg.core.build.sources.guarded import GuardedSource
+
+_MERGED = 10
+"""Small shards are merged if their size is at most the added bytes divided by this number."""
+_SMALL = 64 << 20
+"""Shards of at least this size in bytes (TFDS's minimum) are never merged."""
+
+
+@dataclass(frozen=True, slots=True)
+class BaseShard:
+    """A shard of the base. Picklable."""
+
+    storage: Readable
+    """The registry's storage."""
+    entry: ShardEntry
+    index: FileEntry
+    index_path: str
+    """Path of the shard's index, relative to the registry."""
+    path: str | None
+    """Path of the shard, relative to the registry; None if it is not on this machine."""
+
+    def read_index(self) -> Index:
+        """The shard's index, as it was released."""
+        found = find_index([(self.storage, self.index_path)], self.index)
+        if found is None:
+            raise UsageError(
+                f"the index `{self.index_path}` is damaged: restore it, or build with `--base none`"
+            )
+        return read_index(found[1], self.index_path)
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """The release on which a build is based."""
+
+    name: str
+    """Reference as a user writes it: ``mnist@1.0.0``."""
+    manifest: Manifest
+    shards: tuple[BaseShard, ...]
+    skipped: frozenset[tuple[str, str]] = frozenset()
+    """The split and the key of each item without a record, if the ledger is on this machine."""
+
+    def of_split(self, split: str) -> list[BaseShard]:
+        """The shards of a split, in their order."""
+        return [shard for shard in self.shards if shard.entry.split == split]
+
+
+def find_base(registry: Registry, dataset: str, wanted: str | None) -> Base | None:
+    """The release that `wanted` names, or the latest. None if `wanted` is ``none``, or if no
+    release exists.
+    """
+    if wanted == "none" or (wanted is None and not not_yanked(registry.dataset(dataset))):
+        return None
+    text = wanted or "latest"
+    text = text if "@" in text or "#" in text else f"{dataset}@{text}"
+    resolved = resolve(registry, text)
+    if resolved.dataset.name != dataset:
+        raise UsageError(f"`--base {text}` does not belong to the dataset `{dataset}`")
+    files = {entry.path: entry for entry in resolved.manifest.files}
+    shards = []
+    for entry in resolved.manifest.shards:
+        index = files.get(entry.index)
+        places = [] if index is None else index_places(registry, resolved.folder, index)
+        found = None if index is None else find_index(places, index)
+        if index is None or found is None:
+            raise UsageError(
+                f"the index of `{entry.path}` in the base `{resolved.name}` is not on this machine",
+                hint=f"tfrecreg pull {resolved.name}; or build without a base: --base none",
+            )
+        path = f"{resolved.folder}/{entry.path}" if resolved.folder is not None else None
+        if path is not None and registry.storage.stat(path) is None:
+            path = None
+        shards.append(BaseShard(registry.storage, entry, index, found[0], path))
+    skipped = _skipped(registry, resolved.folder)
+    return Base(resolved.name, resolved.manifest, tuple(shards), skipped)
+
+
+class _Row(msgspec.Struct):
+    """A line of the ledger: a skipped item or a remark. Only a remark has `times`."""
+
+    split: str
+    key: str
+    times: int | None = None
+
+
+def _skipped(registry: Registry, folder: str | None) -> frozenset[tuple[str, str]]:
+    if folder is None:
+        return frozenset()
+    path = f"{folder}/{LEDGER_NAME}"
+    try:
+        data = registry.storage.read(path, limit=INDEX_LIMIT)
+    except MissingFileError:
+        return frozenset()  # an adopted build has no ledger
+    hint = "build without a base: --base none"
+    with refusing(ManifestError, f"`{path}` is not a ledger", hint=hint):
+        rows = [read_note(line, _Row) for line in data.splitlines()]
+    return frozenset((row.split, row.key) for row in rows if row.times is None)
+
+
+Positions = npt.NDArray[np.int64]
+"""Positions of items in an :class:`ItemStore`."""
+
+
+def deal_from(
+    base: Base, store: ItemStore
+) -> tuple[list[tuple[Positions, BaseShard | None]], Positions]:
+    """Assign each item of a split to the shard of the base that contains the item.
+
+    Returns the positions of the items in each of these shards, and the positions of the items that
+    go into new shards. The shard of the base is None if it lost items. An item that the base
+    skipped joins the last shard. If it is skipped again, that shard stays unchanged.
+    """
+    left = np.ones(len(store), np.bool_)
+    dealt: list[tuple[Positions, BaseShard | None]] = []
+    for shard in base.of_split(store.split):
+        index = shard.read_index()
+        positions = _taken(store.find(index.key(at) for at in range(len(index))), left)
+        if positions.size:
+            dealt.append((positions, shard if len(positions) == len(index) else None))
+    if dealt:
+        skipped = (key for split, key in sorted(base.skipped) if split == store.split)
+        again = np.sort(_taken(store.find(skipped), left))
+        positions, last = dealt[-1]
+        dealt[-1] = np.concatenate((positions, again)), last
+    added = int(store.sizes(np.flatnonzero(left)).sum())
+    merged = 0
+    while dealt:
+        size = int(store.sizes(dealt[-1][0]).sum())
+        if not left.any() or size >= _SMALL or (merged + size) * _MERGED > added:
+            break
+        merged += size
+        left[dealt.pop()[0]] = True
+    return dealt, np.flatnonzero(left)
+
+
+def _taken(positions: Positions, left: npt.NDArray[np.bool_]) -> Positions:
+    """The `positions` that are still free. Sets their values in `left` to false."""
+    positions = positions[positions >= 0]
+    positions = positions[left[positions]]
+    left[positions] = False
+    return positions
+
 
 SEGMENT_BYTES = 2 << 20
 """Segments of this size are small enough for all cores to finish at about the same time, and large
@@ -46,11 +214,8 @@ class PlannedShard:
     """One shard to make."""
 
     split: str
-    number: int
     path: str
     """Its file name in the build's folder."""
-    index: str
-    """The path of its index in the build's folder."""
     items: Sequence[Item]
     """Items in the order of the records. Slices of this sequence are tuples."""
     base: BaseShard | None = None
@@ -58,15 +223,24 @@ class PlannedShard:
     lost_items: bool = False
     """Whether this shard comes from the base, but some of the items are gone."""
 
-    def segments(self) -> Iterator[tuple[Item, ...]]:
-        """Cut the items into segments of about :data:`SEGMENT_BYTES`, which can be made separately.
+    @property
+    def index(self) -> str:
+        """The path of its index in the build's folder."""
+        return f"{INDEX_FOLDER}/{self.path}.index"
+
+    def cuts(self) -> list[tuple[int, int]]:
+        """Where to cut the items into segments of about :data:`SEGMENT_BYTES`, which can be made
+        separately: the number of the first item of each, and the number after its last item.
 
         A gzip member ends where a segment ends, so segments must depend only on the plan.
         """
         weight = sum(max(item.size, _LEAST_ITEM) for item in self.items)
         count = max(1, min(-(-weight // SEGMENT_BYTES), len(self.items)))
-        for start, stop in bounds(len(self.items), count):
-            yield tuple(self.items[start:stop])
+        return list(bounds(len(self.items), count))
+
+    def segments(self) -> Iterator[tuple[Item, ...]]:
+        """The items of each segment."""
+        return (tuple(self.items[start:stop]) for start, stop in self.cuts())
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,12 +313,9 @@ def make_plan(
         if twice is not None:
             raise plugin_id.error(f"lists `{twice.key}` twice in the split `{split}`")
         dealt = list(_deal(store, policy, base))
-        for number, each in enumerate(dealt):
+        for number, (positions, of_base, lost_items) in enumerate(dealt):
             path = shard_name(dataset, split, number, len(dealt))
-            index = f"{INDEX_FOLDER}/{path}.index"
-            shards.append(
-                PlannedShard(split, number, path, index, each.items, each.base, each.lost_items)
-            )
+            shards.append(PlannedShard(split, path, store.pick(positions), of_base, lost_items))
     skipped.sort(key=lambda each: (each.split, each.key))
     remarks.sort()
     digest = _plan_digest(salt, base, shards, (*skipped, *remarks))
@@ -176,11 +347,15 @@ def _plan_digest(
     return hasher.hexdigest()
 
 
-def _deal(store: ItemStore, policy: ShardPolicy, base: Base | None) -> Iterator[ShardItems]:
+def _deal(
+    store: ItemStore, policy: ShardPolicy, base: Base | None
+) -> Iterator[tuple[Positions, BaseShard | None, bool]]:
+    """Positions of the items of each shard, its shard of the base, and whether it lost items."""
     added = np.arange(len(store))
     if base is not None:
         kept, added = deal_from(base, store)
-        yield from kept
+        for positions, shard in kept:
+            yield positions, shard, shard is None
         if kept and (policy.shards is not None or policy.hosts is not None):
             # If the dataset's settings name a number of shards, new shards get the average size.
             sizes = [shard.entry.payload_bytes for shard in base.of_split(store.split)]
@@ -188,10 +363,8 @@ def _deal(store: ItemStore, policy: ShardPolicy, base: Base | None) -> Iterator[
     if added.size:
         count = shard_count(policy, len(added), int(store.sizes(added).sum()))
         for start, stop in bounds(len(added), count):
-            yield ShardItems(store.pick(added[start:stop]))
+            yield added[start:stop], None, False
 
-
-_Ints = npt.NDArray[np.int64]
 
 _KEY = b"tfrecreg item order v1".ljust(32, b"\0")
 _ORDER_KEY = np.dtype("S16")
@@ -227,7 +400,7 @@ class ItemStore:
         self._written = 0
         self._file: IO[bytes] | None = None
         self._data: bytearray | mmap.mmap = self._held
-        self._order: _Ints = np.empty(0, np.int64)
+        self._order: Positions = np.empty(0, np.int64)
         self._sorted: npt.NDArray[np.bytes_] = np.empty(0, _ORDER_KEY)
 
     def __len__(self) -> int:
@@ -255,7 +428,7 @@ class ItemStore:
         same = np.flatnonzero(keys[1:] == keys[:-1])
         return self.pick(same[:1])[0] if same.size else None
 
-    def find(self, names: Iterable[str]) -> _Ints:
+    def find(self, names: Iterable[str]) -> Positions:
         """The position of the item with each of these keys; -1 for an unknown key."""
         wanted = np.frombuffer(b"".join(order_key(self.split, name) for name in names), _ORDER_KEY)
         at = np.searchsorted(self._sorted, wanted)
@@ -263,17 +436,17 @@ class ItemStore:
         at[self._sorted[at] != wanted] = -1
         return at
 
-    def sizes(self, positions: _Ints) -> _Ints:
+    def sizes(self, positions: Positions) -> Positions:
         """The estimated payload bytes of items."""
-        found: _Ints = np.frombuffer(self._sizes, np.int64)[self._order[positions]]
+        found: Positions = np.frombuffer(self._sizes, np.int64)[self._order[positions]]
         return found
 
-    def pick(self, positions: _Ints) -> Sequence[Item]:
+    def pick(self, positions: Positions) -> Sequence[Item]:
         """The items at these positions, as a tuple unless they are on disk."""
         rows = self._order[positions]
         return self._read(rows) if self._file is None else ItemShare(self._read, rows)
 
-    def _read(self, rows: _Ints) -> tuple[Item, ...]:
+    def _read(self, rows: Positions) -> tuple[Item, ...]:
         ends = np.frombuffer(self._ends, np.int64)
         starts = np.where(rows > 0, ends[rows - 1], 0).tolist()
         data, found = memoryview(self._data), []
@@ -301,7 +474,7 @@ class ItemStore:
 class ItemShare(Sequence[Item]):
     """Items of a store on disk. Pickling makes them a tuple."""
 
-    def __init__(self, read: Callable[[_Ints], tuple[Item, ...]], rows: _Ints) -> None:
+    def __init__(self, read: Callable[[Positions], tuple[Item, ...]], rows: Positions) -> None:
         self._read = read
         self._rows = rows
 

@@ -8,18 +8,29 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from tfrecreg.core.build.base import announced_source, made_before
 from tfrecreg.core.build.sources.guarded import GuardedSource
 from tfrecreg.core.plugins.bundled import OURS
 from tfrecreg.core.plugins.code_digest import code_of
-from tfrecreg.core.plugins.manager import Plugins, plugins_of
+from tfrecreg.core.plugins.manager import Announced, Plugins, plugins_of
 from tfrecreg.core.plugins.records import SourceRecord
 from tfrecreg.core.registry import layout
-from tfrecreg.core.registry.manifest import BUILD_AGAIN, SourceEntry, is_adopted, is_python_data
+from tfrecreg.core.registry.manifest import (
+    BUILD_AGAIN,
+    Manifest,
+    SourceEntry,
+    is_adopted,
+    is_python_data,
+)
 from tfrecreg.core.registry.registry import Registry
 from tfrecreg.core.storage.raw import RawStorage, absolute_place, place_in, raw_storage
 from tfrecreg.core.values.config import DatasetConfig
-from tfrecreg.core.values.errors import TfrecregError, UsageError
+from tfrecreg.core.values.errors import (
+    ManifestError,
+    NewerFormatError,
+    TfrecregError,
+    UnknownPluginError,
+    UsageError,
+)
 from tfrecreg.core.values.progress import SILENT, Progress
 from tfrecreg.core.values.reference import check_dataset_name
 from tfrecreg.core.values.shards import ShardPolicy
@@ -273,6 +284,36 @@ def _raw(registry: Registry, request: BuildRequest, saved: str | None) -> tuple[
         request.raw.startswith("~") or Path(request.raw).is_absolute()
     )
     return raw, place_in(root, raw.root, relative=relative)
+
+
+def made_before(registry: Registry, name: str) -> tuple[str, Manifest | None]:
+    """The newest release or, if there is none, the last build. New builds are compared with it.
+
+    Returns its name for messages, and its manifest. The manifest is None if it is damaged.
+    """
+    versions = registry.dataset(name).versions
+    try:
+        if versions:
+            release = registry.dataset(name).release_manifest(versions[-1])
+            return f"`{name}@{versions[-1]}`", release
+        return f"the previous build of `{name}`", registry.dataset(name).build_manifest()
+    except (ManifestError, NewerFormatError):
+        return "", None
+
+
+def announced_source(registry: Registry, name: str, source: str) -> Announced[SourceRecord]:
+    """The source named `source`, for the dataset `name`."""
+    try:
+        return plugins_of(registry.config).find(SourceRecord, source)
+    except UnknownPluginError as error:
+        where, manifest = made_before(registry, name)
+        if manifest is None or manifest.source.name != source.rpartition(":")[2]:
+            raise
+        if is_python_data(manifest):
+            raise  # no distribution has that source
+        raise error.brought_by(
+            manifest.source.distribution, manifest.source.version, where
+        ) from None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,30 +2,197 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import pickle
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import TypeVar
 
-from tfrecreg.core.build.assemble import make_all, unchanged
-from tfrecreg.core.build.begin import (
-    BuildStart,
-    Growth,
-    begin,
-    engine_for_build,
-    growth_of,
-    sizes_of,
+from tfrecreg._version import __version__
+from tfrecreg.core.build.conclude import BuildResult, Growth, conclude, growth_of
+from tfrecreg.core.build.plan import Base, Plan, PlannedShard, find_base, make_plan
+from tfrecreg.core.build.request import (
+    BuildRequest,
+    ChangedSettings,
+    Prepared,
+    code_of_source,
+    compare_settings,
+    prepare,
+    shard_policy,
 )
-from tfrecreg.core.build.conclude import BuildResult, conclude
-from tfrecreg.core.build.request import BuildRequest, Prepared, prepare
-from tfrecreg.core.build.shard import Stage
-from tfrecreg.core.build.state import expect_raw_unchanged
+from tfrecreg.core.build.shard import (
+    BuildTask,
+    MadeSegment,
+    MadeShard,
+    Stage,
+    close_source,
+    join_segments,
+    keep_shard,
+    make_part,
+)
+from tfrecreg.core.build.sources.interface import Item, Remark, Skipped
+from tfrecreg.core.build.state import (
+    expect_no_foreign_files,
+    expect_no_loss,
+    expect_raw_unchanged,
+    raw_files,
+    raw_state,
+)
 from tfrecreg.core.check.gate import expect_policy
-from tfrecreg.core.registry.registry import Registry
+from tfrecreg.core.registry.absence import expect_same_schema
+from tfrecreg.core.registry.manifest import RawTotals
+from tfrecreg.core.registry.registry import Dataset, Registry
 from tfrecreg.core.registry.transaction import Transaction, transaction
-from tfrecreg.core.values.errors import PluginError, RefusedError
-from tfrecreg.core.values.progress import SILENT, Progress
-from tfrecreg.core.workers.interface import Engine
+from tfrecreg.core.schema.proto import parse_schema
+from tfrecreg.core.storage.interface import Entry
+from tfrecreg.core.storage.paths import is_url
+from tfrecreg.core.values.errors import (
+    ManifestError,
+    NewerFormatError,
+    PluginError,
+    RefusedError,
+    UsageError,
+)
+from tfrecreg.core.values.progress import SILENT, Progress, Ticker, counting, working
+from tfrecreg.core.workers.interface import WORTH_SECONDS, Engine
 from tfrecreg.core.workers.local import LocalEngine
+
+ListedItem = TypeVar("ListedItem", bound=Item | Skipped | Remark)
+
+_ITEM_SECONDS, _BYTE_SECONDS = 60e-6, 3e-9
+"""Approximate times in seconds. The time per item is for a digit that is encoded as PNG. The time
+per byte is for a JPEG that is stored unchanged."""
+
+
+def choose_base(prepared: Prepared) -> Base | None:
+    """The base. None if there is no release, or if the request changes the size or compression of
+    shards.
+    """
+    request = prepared.request
+    named = request.base not in (None, "none")
+    if request.policy is not None:
+        if named:
+            raise UsageError(
+                "`--base` cannot be used with a number of shards, because shards of the base are "
+                "kept"
+            )
+        return None
+    base = find_base(prepared.registry, request.name, request.base)
+    if base is None or base.manifest.compression == prepared.settings.compression:
+        return base
+    if named:
+        raise UsageError(
+            f"the base `{base.name}` has compression {base.manifest.compression}, but the build "
+            f"has {prepared.settings.compression}: `--base none` rewrites all shards"
+        )
+    return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildStart:
+    """A build before its first shard."""
+
+    prepared: Prepared
+    plan: Plan
+    raw: RawTotals
+    files: dict[str, tuple[int, int]]
+    """Size and modification time (in nanoseconds) of each raw file."""
+    schema: str
+    """Text of the schema."""
+    schema_is_new: bool
+    """Whether the registry has no schema of the dataset yet."""
+    settings: ChangedSettings
+
+
+def begin(prepared: Prepared, engine: Engine) -> BuildStart:
+    """Plan the build. Errors that would otherwise occur at its end are raised here."""
+    progress, source = prepared.progress, prepared.source
+    settings = compare_settings(prepared)
+    for note in settings.notes():
+        progress.note(note)
+    dataset = prepared.registry.dataset(prepared.name)
+    _expect_buildable(dataset)
+    base = choose_base(prepared)
+    if prepared.data is not None:
+        prepared.data.survey()
+        engine = LocalEngine(1) if not prepared.data.travels else engine
+    schema = dataset.schema_text()
+    for note in source.notes():
+        progress.note(note)
+    text = source.schema() if schema is None else schema
+    if schema is None and not prepared.request.default_schema:
+        expect_same_schema(dataset, text, drafted=prepared.data is not None)
+    parse_schema(text, dataset.schema_path)
+    totals, files = raw_files(source, prepared.raw, progress)
+    policy, salt = shard_policy(prepared.settings), _plan_salt(prepared, files)
+    with counting(progress, f"planning {prepared.name}", "items") as ticker:
+        entries = _counted(source.items(), ticker, engine)
+        plan = make_plan(prepared.name, entries, policy, salt, base, source=source)
+    return BuildStart(
+        prepared=prepared,
+        plan=plan,
+        raw=totals,
+        files=files,
+        schema=text,
+        schema_is_new=schema is None,
+        settings=settings,
+    )
+
+
+def _expect_buildable(dataset: Dataset) -> None:
+    """Before any work, refuse a build that could not be published without losing files."""
+    expect_no_foreign_files(dataset)
+    try:
+        before = dataset.build_manifest()
+    except (ManifestError, NewerFormatError):
+        return  # building again replaces a damaged build
+    expect_no_loss(dataset, before, "")
+
+
+def _plan_salt(prepared: Prepared, files: Mapping[str, tuple[int, int]]) -> dict[str, str]:
+    """Everything that affects the bytes, except the items. A plan's digest includes it."""
+    entry = prepared.entry
+    salt = {f"option.{name}": value for name, value in entry.options.items()}
+    salt["compression"] = prepared.settings.compression
+    salt["source"] = f"{entry.distribution} {entry.version} {entry.name}"
+    salt["tfrecreg"] = __version__
+    code = code_of_source(entry.distribution, prepared.source)
+    salt.update({f"code.{name}": digest for name, digest in code.items()})
+    salt["raw"] = raw_state(files)
+    if prepared.request.anew:  # then no earlier plan has this digest
+        salt["anew"] = secrets.token_hex(16)
+    return salt
+
+
+def _counted(listed: Iterable[ListedItem], ticker: Ticker, engine: Engine) -> Iterator[ListedItem]:
+    """Yield the listed entries and count them. Workers start as soon as enough items are listed,
+    because their imports take about as long as planning.
+    """
+    work = 0.0
+    entries = iter(listed)
+    for entry in entries:
+        ticker.add(1, 0)
+        yield entry
+        if isinstance(entry, Item):
+            work += _seconds(entry)
+            if work > WORTH_SECONDS:
+                engine.warm(make_part)
+                break
+    for entry in entries:
+        ticker.add(1, 0)
+        yield entry
+
+
+def engine_for_build(plan: Plan, engine: Engine) -> Engine:
+    """Return `engine`, or an engine in this process if the build is too small to need workers."""
+    work = (_seconds(item) for shard in plan.shards for item in shard.items)
+    return engine.for_work(work)
+
+
+def _seconds(item: Item) -> float:
+    return _ITEM_SECONDS + max(item.size, 0) * _BYTE_SECONDS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +222,12 @@ def preview(
     kept: set[str] = set()
     if plan.base is not None:
         kept = unchanged(start, engine_for_build(plan, engine or LocalEngine(1)))
-    sizes = sizes_of(plan, kept)
+    sizes = {
+        shard.path: shard.base.entry.bytes
+        if shard.path in kept and shard.base is not None
+        else sum(item.size for item in shard.items)
+        for shard in plan.shards
+    }
     found = start.prepared.source.describe()
     return Preview(start=start, found=found, growth=growth_of(plan, kept, sizes), sizes=sizes)
 
@@ -120,3 +292,104 @@ def _build(prepared: Prepared, change: Transaction, engine: Engine) -> BuildResu
         if error.findings:  # the user may fix code that is not part of a plan's digest
             change.discard_plans()
         raise
+
+
+_SHARDS_PER_JOB = 2
+"""With this many shards per worker, all workers stay busy to the end. A build with fewer shards
+makes each shard without a base in segments, although every byte is then written twice.
+"""
+
+
+def make_all(start: BuildStart, stage: Stage, engine: Engine) -> tuple[list[MadeShard], int]:
+    """Make every shard of the plan, in order. Also returns how many shards were finished before."""
+    plan, progress = start.plan, start.prepared.progress
+    stage.clear()
+    finished = {each.path: stage.finished(each) for each in plan.shards}
+    todo = [shard for shard in plan.shards if finished[shard.path] is None]
+    whole = engine.jobs == 1 or len(todo) >= _SHARDS_PER_JOB * engine.jobs
+    cuts = {each.path: len(each.cuts()) for each in todo if not whole and each.base is None}
+    task = _tasks(start, stage)
+
+    def tasks() -> Iterator[BuildTask]:
+        for shard in todo:
+            if shard.path not in cuts:
+                yield task(shard)
+                continue
+            for number, items in enumerate(shard.segments()):
+                yield replace(task(replace(shard, items=items)), segment=number)
+
+    def segments(parts: Iterator[MadeShard | MadeSegment], count: int) -> Iterator[MadeSegment]:
+        for part in islice(parts, count):
+            assert isinstance(part, MadeSegment)
+            progress.advance(len(part.segment.index), part.segment.bytes)
+            yield part
+
+    made: list[MadeShard] = []
+    try:
+        # Close the results, so that no worker goes on writing after an interrupt.
+        with (
+            working(progress, f"building {plan.dataset}", plan.items),
+            closing(engine.run(make_part, tasks())) as parts,
+        ):
+            for shard in plan.shards:
+                done = finished[shard.path]
+                if shard.path in cuts:
+                    joining = task(replace(shard, items=()))  # the segments have the items
+                    done = join_segments(joining, segments(parts, cuts[shard.path]))
+                else:
+                    part = done or next(parts)
+                    assert isinstance(part, MadeShard)
+                    progress.advance(part.entry.records, part.entry.bytes)
+                    done = part
+                if finished[shard.path] is None:
+                    stage.finish(done)
+                made.append(done)
+    finally:
+        close_source()
+    stage.clear()
+    return made, len(plan.shards) - len(todo)
+
+
+def _tasks(start: BuildStart, stage: Stage) -> Callable[[PlannedShard], BuildTask]:
+    """A function that makes the task of a shard."""
+    prepared, packed = start.prepared, pickle.dumps(start.prepared.source)
+
+    def task(shard: PlannedShard) -> BuildTask:
+        raw, source = prepared.raw, prepared.source
+        objects: tuple[Entry, ...] = ()
+        if raw is not None and source.locates and is_url(raw.root):
+            paths = (source.raw_path(item.split, item.key) for item in shard.items)
+            entries = (raw.stat(path) for path in paths if path is not None)
+            objects = tuple(each for each in entries if each is not None and each.kind == "file")
+        return BuildTask(
+            stage=stage,
+            source=packed,
+            plan=start.plan.digest,
+            compression=prepared.settings.compression,
+            raw=raw,
+            shard=shard,
+            objects=objects,
+        )
+
+    return task
+
+
+def unchanged(start: BuildStart, engine: Engine) -> set[str]:
+    """Make the base's records again, and return the paths of shards that did not change.
+
+    Writes nothing. Raises the same errors as :func:`make_all`.
+    """
+    plan, stage = start.plan, Stage(start.prepared.registry.storage)
+    candidates = [shard for shard in plan.shards if shard.base is not None]
+    try:
+        kept = engine.map(
+            keep_shard,
+            map(_tasks(start, stage), candidates),
+            cost=lambda task, _: (len(task.shard.items), 0),
+            label=f"comparing {plan.dataset}",
+            total=sum(len(shard.items) for shard in candidates),
+            progress=start.prepared.progress,
+        )
+    finally:
+        close_source()
+    return {shard.path for shard, made in zip(candidates, kept, strict=True) if made is not None}

@@ -30,11 +30,54 @@ from tfrecreg.core.values.errors import StorageError, TfrecregError
 
 
 @dataclass(frozen=True, slots=True)
-class Maker:
-    """The data that every task of a build needs. Picklable."""
+class Stage:
+    """Holds a plan's shards until they are published, and notes on the finished shards."""
 
-    folder: Storage
-    """Folder in which the shards are made."""
+    storage: Storage
+
+    @property
+    def folder(self) -> Storage:
+        """The unfinished build, which takes the place of the old one."""
+        return self.storage.below("build")
+
+    @property
+    def segments(self) -> Storage:
+        """Pieces of shards."""
+        return self.storage.below("segments")
+
+    def clear(self) -> None:
+        """Remove unfinished files of killed writers. There must be no other writers."""
+        remove_leftovers(self.folder)
+        self.storage.remove("segments")
+
+    def finish(self, made: MadeShard) -> None:
+        """Record that a shard is finished. Its bytes must already be durable."""
+        with self.storage.create(_journal(made.entry.path)) as writer:
+            writer.write(render_note(made))
+
+    def finished(self, shard: PlannedShard) -> MadeShard | None:
+        """The shard if an earlier run finished it and its files did not change, else None."""
+        path = _journal(shard.path)
+        if self.storage.stat(path) is None:
+            return None
+        try:
+            made = read_note(self.storage.read(path), MadeShard)
+        except (TfrecregError, ValueError):
+            return None  # an invalid note costs only the work of making the shard again
+        files = (made.entry, made.index)
+        whole = all(_has(self.folder, each.path, each.blake3) for each in files)
+        return made if whole else None
+
+
+def _journal(shard: str) -> str:
+    return f"journal/{shard}.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildTask:
+    """All that a worker needs to make one shard, or a segment of it. Picklable."""
+
+    stage: Stage
     source: bytes
     """The pickled source. A worker unpacks it once, not per task, because the source may open and
     decompress files."""
@@ -43,34 +86,26 @@ class Maker:
     compression: Literal["none", "gzip"]
     raw: RawStorage | None = None
     """The raw data; None if a program holds the data."""
-    scratch: Storage | None = None
-    """Folder in which segments are made; None if all shards are made whole."""
-
-    def writer(self, shard: PlannedShard) -> ShardWriter:
-        """Writes a shard and its index."""
-        return ShardWriter(
-            self.folder, shard.path, compression=self.compression, index_path=shard.index
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class BuildTask:
-    """All that a worker needs to make one shard, or a segment of it. Picklable."""
-
-    maker: Maker
     shard: PlannedShard
     """The shard. If the task makes a segment, the shard has only the segment's items."""
     objects: tuple[Entry, ...] = ()
-    """The raw objects of the items, as far as the parent knows them."""
+    """The raw objects of the items, as far as the parent knows them. They can be fetched ahead."""
     segment: int | None = None
     """The number of the segment; None for a whole shard."""
 
     def reading(self) -> AbstractContextManager[None]:
         """Fetch raw objects ahead of the source while the context lasts."""
-        raw, objects = self.maker.raw, self.objects
+        raw, objects = self.raw, self.objects
         if raw is None:
             return nullcontext()
         return raw.reading_ahead((each.path for each in objects), objects)
+
+    def writer(self) -> ShardWriter:
+        """Writes the shard and its index."""
+        shard = self.shard
+        return ShardWriter(
+            self.stage.folder, shard.path, compression=self.compression, index_path=shard.index
+        )
 
 
 @dataclass(slots=True, kw_only=True)
@@ -130,42 +165,39 @@ def make_part(task: BuildTask) -> MadeShard | MadeSegment:
 
 def make_shard(task: BuildTask) -> MadeShard:
     """Make the examples of the shard's items and write them."""
-    maker, shard = task.maker, task.shard
     kept = keep_shard(task)
-    if kept is not None and _link(maker.folder, shard):
+    if kept is not None and _link(task.stage.folder, task.shard):
         return kept
     notes = Notes()
-    with task.reading(), maker.writer(shard) as writer:
-        for number, items in enumerate(shard.segments()):
-            _write(maker, items, writer, notes, compare=number == 0)
+    with task.reading(), task.writer() as writer:
+        for number, items in enumerate(task.shard.segments()):
+            _write(task, items, writer, notes, compare=number == 0)
             writer.end_member()
-    return MadeShard.of(shard, writer.written, notes)
+    return MadeShard.of(task.shard, writer.written, notes)
 
 
 def make_segment(task: BuildTask) -> MadeSegment:
     """Make the examples of the segment's items and write them."""
-    assert task.maker.scratch is not None
     notes = Notes()
     path = f"{task.shard.path}.{task.segment}"
-    writer = SegmentWriter(task.maker.scratch, path, task.maker.compression)
+    writer = SegmentWriter(task.stage.segments, path, task.compression)
     try:
         with task.reading():
-            _write(task.maker, task.shard.items, writer, notes, compare=task.segment == 0)
+            _write(task, task.shard.items, writer, notes, compare=task.segment == 0)
         return MadeSegment(segment=writer.close(), notes=notes)
     finally:
         writer.abort()
 
 
-def join_segments(maker: Maker, shard: PlannedShard, segments: Iterable[MadeSegment]) -> MadeShard:
-    """Write a shard from its segments, in order, and remove the segments."""
-    assert maker.scratch is not None
-    notes = Notes()
-    with maker.writer(shard) as writer:
+def join_segments(task: BuildTask, segments: Iterable[MadeSegment]) -> MadeShard:
+    """Write the shard of `task` from its segments, in order, and remove the segments."""
+    notes, folder = Notes(), task.stage.segments
+    with task.writer() as writer:
         for made in segments:
-            writer.append(maker.scratch, made.segment)
-            maker.scratch.remove(made.segment.path)
+            writer.append(folder, made.segment)
+            folder.remove(made.segment.path)
             notes.add(made.notes)
-    return MadeShard.of(shard, writer.written, notes)
+    return MadeShard.of(task.shard, writer.written, notes)
 
 
 def keep_shard(task: BuildTask) -> MadeShard | None:
@@ -177,7 +209,7 @@ def keep_shard(task: BuildTask) -> MadeShard | None:
     if shard.base is None:
         return None
     index = shard.base.read_index()
-    source = _source(task.maker.plan, task.maker.source)
+    source = _source(task.plan, task.source)
     notes = Notes()
     at = 0
     with task.reading():
@@ -232,7 +264,7 @@ def _has(storage: Readable, path: str, digest: str) -> bool:
 
 
 def _write(
-    maker: Maker,
+    task: BuildTask,
     items: Sequence[Item],
     writer: ShardWriter | SegmentWriter,
     notes: Notes,
@@ -240,7 +272,7 @@ def _write(
     compare: bool,
 ) -> None:
     """Make and write the records of some items. With `compare`, the first record is made twice."""
-    source = _source(maker.plan, maker.source)
+    source = _source(task.plan, task.source)
     for number, item in enumerate(items):
         made = _example(source, item, notes)
         if isinstance(made, Skipped):
@@ -294,47 +326,3 @@ def _example(source: GuardedSource, item: Item, notes: Notes) -> bytes | Skipped
     notes.remarks.extend(made.remarks)
     notes.objects += made.objects
     return made.payload
-
-
-@dataclass(frozen=True, slots=True)
-class Stage:
-    """Holds a plan's shards until they are published, and notes on the finished shards."""
-
-    storage: Storage
-
-    @property
-    def folder(self) -> Storage:
-        """The unfinished build, which takes the place of the old one."""
-        return self.storage.below("build")
-
-    @property
-    def segments(self) -> Storage:
-        """Pieces of shards."""
-        return self.storage.below("segments")
-
-    def clear(self) -> None:
-        """Remove unfinished files of killed writers. There must be no other writers."""
-        remove_leftovers(self.folder)
-        self.storage.remove("segments")
-
-    def finish(self, made: MadeShard) -> None:
-        """Record that a shard is finished. Its bytes must already be durable."""
-        with self.storage.create(_journal(made.entry.path)) as writer:
-            writer.write(render_note(made))
-
-    def finished(self, shard: PlannedShard) -> MadeShard | None:
-        """The shard if an earlier run finished it and its files did not change, else None."""
-        path = _journal(shard.path)
-        if self.storage.stat(path) is None:
-            return None
-        try:
-            made = read_note(self.storage.read(path), MadeShard)
-        except (TfrecregError, ValueError):
-            return None  # an invalid note costs only the work of making the shard again
-        files = (made.entry, made.index)
-        whole = all(_has(self.folder, each.path, each.blake3) for each in files)
-        return made if whole else None
-
-
-def _journal(shard: str) -> str:
-    return f"journal/{shard}.json"

@@ -8,10 +8,9 @@ from typing import Literal
 
 from tfrecreg.core.check.reports import SkippedValidator
 from tfrecreg.core.check.scan.interface import Target, Validator
-from tfrecreg.core.plugins.discovery import Announced
 from tfrecreg.core.plugins.entry_points import is_local
 from tfrecreg.core.plugins.guard import PluginId, calling, is_told, reason_of, traced
-from tfrecreg.core.plugins.manager import Plugins, has_name, plugins
+from tfrecreg.core.plugins.manager import Announced, Plugins, has_name, plugins
 from tfrecreg.core.plugins.records import ValidatorRecord
 from tfrecreg.core.values.config import CONFIG_NAME, GateConfig, read_limits
 from tfrecreg.core.values.errors import (
@@ -57,7 +56,7 @@ def choose(
     validators run.
     """
     known = known or plugins()
-    names = {*known.names(ValidatorRecord), *(each.announced.name for each in known.disabled)}
+    names = {*known.names(ValidatorRecord), *(each.name for each in known.disabled)}
     unknown = [name for name in gate.limits if name not in names]
     chosen = [each for each in known.every(ValidatorRecord) if each.record.runs_with == "always"]
     named = True
@@ -80,11 +79,11 @@ def choose(
         comparing = validators_with("expected", known)
         chosen += comparing
     chosen = list({each.qualified: each for each in chosen}.values())
-    off = [each for each in known.disabled if isinstance(each.announced.record, ValidatorRecord)]
-    leave = {name for name in skip if not any(has_name(each.announced, name) for each in off)}
+    off = [each for each in known.disabled if isinstance(each.record, ValidatorRecord)]
+    leave = {name for name in skip if not any(has_name(each, name) for each in off)}
     left_out = {each.qualified for each in _by_name(known, leave.difference(unknown))}
     choice = Choice()
-    choice.notes += (f"{each.announced.plugin_id} is disabled by {each.by}" for each in off)
+    choice.notes += (f"{each.plugin_id} is disabled by {each.disabled_by}" for each in off)
     if target.expected is not None and not comparing:
         choice.problems.append("no validator compares the records with the expected records")
     if not only:

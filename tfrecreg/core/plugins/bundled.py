@@ -47,112 +47,70 @@ PROGRESS = "tfrecreg.library.display"
 DISABLE = "TFRECREG_DISABLE"
 """The environment variable with the plugins to switch off, separated by commas."""
 
-COMMANDS_BY_GROUP = {
+_COMMANDS_BY_GROUP = {
     "Start here": {
-        "demo": ("tfrecreg.cli.demo", "Run the whole workflow on generated sample data"),
-        "check": (
-            "tfrecreg.cli.check:check_command",
-            "Check builds, releases or any TFRecord files",
-        ),
-        "report": (
-            "tfrecreg.builtin.pages.commands:report_command",
-            "Write a page that shows a dataset",
-        ),
-        "view": ("tfrecreg.builtin.view", "See every record in the browser"),
-        "head": ("tfrecreg.cli.head", "Show the first records"),
+        "demo": ("cli.demo", "Run the whole workflow on generated sample data"),
+        "check": ("cli.check:", "Check builds, releases or any TFRecord files"),
+        "report": ("builtin.pages.commands:", "Write a page that shows a dataset"),
+        "view": ("builtin.view", "See every record in the browser"),
+        "head": ("cli.head", "Show the first records"),
     },
     "Datasets": {
-        "init": ("tfrecreg.cli.init", "Turn a folder into a registry"),
-        "build": ("tfrecreg.cli.build", "Build a dataset's TFRecords from its raw data"),
-        "adopt": (
-            "tfrecreg.builtin.adopt.command",
-            "Make a build from TFRecords written by another tool",
-        ),
-        "release": (
-            "tfrecreg.builtin.releases.commands:release_command",
-            "Freeze a build under a version number",
-        ),
-        "list": (
-            "tfrecreg.builtin.look.commands:list_command",
-            "List the datasets of the registry",
-        ),
-        "show": ("tfrecreg.builtin.look.commands:show_command", "Show a build or a release"),
-        "log": (
-            "tfrecreg.builtin.look.commands:log_command",
-            "Show the history of a dataset",
-        ),
-        "diff": ("tfrecreg.cli.diff", "Compare two builds or releases, example by example"),
-        "digest": (
-            "tfrecreg.builtin.look.commands:digest_command",
-            "Print the content digest of each split",
-        ),
-        "tag": ("tfrecreg.builtin.releases.commands:tag_command", "Tag a release in git"),
+        "init": ("cli.init", "Turn a folder into a registry"),
+        "build": ("cli.build", "Build a dataset's TFRecords from its raw data"),
+        "adopt": ("builtin.adopt.command", "Make a build from TFRecords written by another tool"),
+        "release": ("builtin.releases.commands:", "Freeze a build under a version number"),
+        "list": ("builtin.look.commands:", "List the datasets of the registry"),
+        "show": ("builtin.look.commands:", "Show a build or a release"),
+        "log": ("builtin.look.commands:", "Show the history of a dataset"),
+        "diff": ("cli.diff", "Compare two builds or releases, example by example"),
+        "digest": ("builtin.look.commands:", "Print the content digest of each split"),
+        "tag": ("builtin.releases.commands:", "Tag a release in git"),
         "yank": (
-            "tfrecreg.builtin.releases.commands:yank_command",
+            "builtin.releases.commands:",
             "Mark a release as wrong, so that `latest` skips it",
         ),
     },
     "Verify": {
-        "gate": (
-            "tfrecreg.cli.check:gate_command",
-            "Judge the report of a check under today's gate and waivers",
-        ),
+        "gate": ("cli.check:", "Judge the report of a check under today's gate and waivers"),
         "audit": (
-            "tfrecreg.builtin.releases.commands:audit_command",
+            "builtin.releases.commands:",
             "Check the releases of datasets, without their bytes",
         ),
-        "repair": (
-            "tfrecreg.builtin.repair",
-            "Rebuild missing and damaged files, byte for byte",
-        ),
-        "salvage": (
-            "tfrecreg.builtin.salvage",
-            "Write the undamaged records of damaged shards",
-        ),
-        "explain": (
-            "tfrecreg.builtin.look.commands:explain_command",
-            "Explain a finding code",
-        ),
+        "repair": ("builtin.repair", "Rebuild missing and damaged files, byte for byte"),
+        "salvage": ("builtin.salvage", "Write the undamaged records of damaged shards"),
+        "explain": ("builtin.look.commands:", "Explain a finding code"),
     },
     "Ask": {
-        "query": ("tfrecreg.builtin.query.command", "Query records in SQL"),
-        "stats": ("tfrecreg.builtin.statistics.command", "Show the statistics of the features"),
-        "schema": ("tfrecreg.builtin.schemas.command", "Work with schemas"),
+        "query": ("builtin.query.command", "Query records in SQL"),
+        "stats": ("builtin.statistics.command", "Show the statistics of the features"),
+        "schema": ("builtin.schemas.command", "Work with schemas"),
     },
     "Move": {
-        "push": (
-            "tfrecreg.builtin.dvc.commands:push_command",
-            "Push the bytes of releases to a DVC remote",
-        ),
-        "pull": (
-            "tfrecreg.builtin.dvc.commands:pull_command",
-            "Fetch the bytes of releases to this machine",
-        ),
-        "gc": (
-            "tfrecreg.builtin.dvc.commands:gc_command",
-            "List or remove files that are no longer needed",
-        ),
-        "export": (
-            "tfrecreg.builtin.export.command",
-            "Export a build or a release for other tools",
-        ),
-        "pipeline": (
-            "tfrecreg.builtin.dvc.commands:pipeline_command",
-            "Write or update the stages of datasets in dvc.yaml",
-        ),
-        "site": (
-            "tfrecreg.builtin.pages.commands:site_command",
-            "Write a static site of the registry",
-        ),
+        "push": ("builtin.dvc.commands:", "Push the bytes of releases to a DVC remote"),
+        "pull": ("builtin.dvc.commands:", "Fetch the bytes of releases to this machine"),
+        "gc": ("builtin.dvc.commands:", "List or remove files that are no longer needed"),
+        "export": ("builtin.export.command", "Export a build or a release for other tools"),
+        "pipeline": ("builtin.dvc.commands:", "Write or update the stages of datasets in dvc.yaml"),
+        "site": ("builtin.pages.commands:", "Write a static site of the registry"),
     },
     "Extend": {
-        "plugins": ("tfrecreg.cli.plugins", "List plugins, show their options, write new ones"),
-        "completion": ("tfrecreg.cli.completion", "Print the completion script for a shell"),
+        "plugins": ("cli.plugins", "List plugins, show their options, write new ones"),
+        "completion": ("cli.completion", "Print the completion script for a shell"),
     },
 }
-"""Module and summary of each command, in the groups and the order of ``--help``. Packages outside
-``tfrecreg.cli`` announce their features as plugins do.
+"""Module below `tfrecreg` and summary of each command, in the groups and the order of ``--help``.
+The command is the module's `command`, or its `<name>_command` if the module ends with a colon.
+Packages outside ``tfrecreg.cli`` announce their features as plugins do.
 """
+COMMANDS_BY_GROUP = {
+    title: {
+        name: (f"tfrecreg.{place}{name}_command" if place[-1] == ":" else f"tfrecreg.{place}", line)
+        for name, (place, line) in group.items()
+    }
+    for title, group in _COMMANDS_BY_GROUP.items()
+}
+"""Place and summary of each command."""
 PLUGIN_COMMANDS = {
     "new": ("tfrecreg.builtin.new_plugin", "Write the package of a new plugin"),
     "trust": (

@@ -20,8 +20,6 @@ from blake3 import blake3
 from tfrecreg.core.plugins.bundled import BUNDLED, OURS
 from tfrecreg.core.plugins.entry_points import entries, is_local, module_of
 
-_CHUNK = 1 << 20
-
 
 @cache
 def code_of(distribution: str, *modules: str) -> str:
@@ -46,7 +44,16 @@ def digest_of_packages(packages: frozenset[str]) -> str:
     hasher = blake3(b"tfrecreg code v1\n")
     for package, spec in sorted(_packages(packages).items()):
         for name, path in _files(package, spec):
-            _add(hasher, name, path)
+            hasher.update(f"{name}\0".encode("utf-8", "surrogateescape"))
+            try:
+                if not path.is_file():
+                    continue  # such as a broken link or a pipe
+                hasher.update(b"%d\n" % path.stat().st_size)
+                with path.open("rb") as file:
+                    while data := file.read(1 << 20):
+                        hasher.update(data)
+            except OSError as error:
+                hasher.update(f"{error.errno}\n".encode())
     return hasher.hexdigest()
 
 
@@ -106,17 +113,3 @@ def _files(package: str, spec: ModuleSpec) -> list[tuple[str, Path]]:
                 if path.suffix != ".pyc"
             ]
     return sorted(found)
-
-
-def _add(hasher: blake3, name: str, path: Path) -> None:
-    hasher.update(f"{name}\0".encode("utf-8", "surrogateescape"))
-    try:
-        if not path.is_file():
-            return  # such as a broken link or a pipe
-        with path.open("rb") as file:
-            size = os.fstat(file.fileno()).st_size
-            hasher.update(f"{size}\n".encode())
-            while data := file.read(_CHUNK):
-                hasher.update(data)
-    except OSError as error:
-        hasher.update(f"{error.errno}\n".encode())

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from tfrecreg.core.check.scan.interface import Target
     from tfrecreg.core.images.pixels import Resizing
-    from tfrecreg.core.plugins.discovery import Announced
+    from tfrecreg.core.plugins.manager import Announced
     from tfrecreg.core.plugins.records import DecoderRecord
     from tfrecreg.core.storage.interface import Storage
 
@@ -87,7 +87,9 @@ class Decoders:
         if feature in self.pixels:
             return self.pixels[feature]
         start = data[:START]
-        return next((each for each in _bundled(self._off) if each.reads(feature, start)), None)
+        return next(
+            (each for each in _decoders(self._off, ours=True) if each.reads(feature, start)), None
+        )
 
     def find_third_party(self, feature: str, data: bytes) -> FeatureDecoder | None:
         """The third-party decoder that reads a value; None if no such decoder reads the value."""
@@ -96,7 +98,7 @@ class Decoders:
 
     def third_party(self) -> tuple[FeatureDecoder, ...]:
         """The decoders of other distributions, in order of name."""
-        return _third_party(self._off)
+        return _decoders(self._off, ours=False)
 
     def third_party_names(self) -> list[str]:
         """The decoders of other distributions with their versions, without loading them."""
@@ -129,9 +131,9 @@ class Decoders:
         explains why.
         """
         found = self.find_bundled(feature, data) or self.find_third_party(feature, data)
-        if found is None and not _bundled(self._off):
+        if found is None and not _decoders(self._off, ours=True):
             raise ValueError("no decoder reads it")
-        return found or _bundled(self._off)[0]
+        return found or _decoders(self._off, ours=True)[0]
 
 
 def decoders_of(home: Storage | None, pixels: Mapping[str, DeclaredPixels] = _NONE) -> Decoders:
@@ -159,22 +161,6 @@ def target_decoders(target: Target) -> Decoders:
     return decoders_of(target.home, pixels)
 
 
-@cache
-def _bundled(off: tuple[str, ...]) -> tuple[FeatureDecoder, ...]:
-    """The bundled decoders that are not switched off."""
-    if not off and not os.environ.get(DISABLE):
-        places = (place.split(":") for place in DECODERS)
-        return tuple(getattr(import_module(module), name)() for module, name in places)
-    return tuple(_load(each)() for each in _announced(off) if each.plugin_id.is_ours)
-
-
-@cache
-def _third_party(off: tuple[str, ...]) -> tuple[FeatureDecoder, ...]:
-    """The decoders of other distributions, in order of name."""
-    third_party = (each for each in _announced(off) if not each.plugin_id.is_ours)
-    return tuple(GuardedDecoder(_load(each), each.plugin_id) for each in third_party)
-
-
 def _announced(off: tuple[str, ...]) -> list[Announced[DecoderRecord]]:
     from tfrecreg.core.plugins.manager import plugins_but
     from tfrecreg.core.plugins.records import DecoderRecord
@@ -182,11 +168,20 @@ def _announced(off: tuple[str, ...]) -> list[Announced[DecoderRecord]]:
     return plugins_but(off).every(DecoderRecord)
 
 
-def _load(announced: Announced[DecoderRecord]) -> type[FeatureDecoder]:
+@cache
+def _decoders(off: tuple[str, ...], *, ours: bool) -> tuple[FeatureDecoder, ...]:
+    """The bundled decoders, or the decoders of other distributions in order of name."""
+    if ours and not off and not os.environ.get(DISABLE):
+        places = (place.split(":") for place in DECODERS)
+        return tuple(getattr(import_module(module), name)() for module, name in places)
     from tfrecreg.core.plugins.manager import plugins
 
-    kind: type[FeatureDecoder] = plugins().load(type(announced.record), announced.qualified)
-    return kind
+    found = (
+        (each.plugin_id, plugins().load(type(each.record), each.qualified))
+        for each in _announced(off)
+        if each.plugin_id.is_ours is ours
+    )
+    return tuple(kind() if ours else GuardedDecoder(kind, name) for name, kind in found)
 
 
 class GuardedDecoder(FeatureDecoder):

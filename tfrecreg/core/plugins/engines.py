@@ -55,19 +55,10 @@ def named_engine(
     plugins_here: Callable[[], Plugins] | None = None,
 ) -> Engine:
     """Like :func:`engine`, but with the options in a mapping."""
-    if name != _LOCAL:
-        return _of_plugin(name, jobs, options, plugins_here)
-    if options:
-        raise UsageError(f"the engine `local` has no options, found {listed(sorted(options))}")
-    return LocalEngine(usable_cores() if jobs is None else jobs)
-
-
-def _of_plugin(
-    name: str,
-    jobs: int | None,
-    options: Mapping[str, object],
-    plugins_here: Callable[[], Plugins] | None,
-) -> Engine:
+    if name == _LOCAL:
+        if options:
+            raise UsageError(f"the engine `local` has no options, found {listed(sorted(options))}")
+        return LocalEngine(usable_cores() if jobs is None else jobs)
     from tfrecreg.core.plugins.manager import plugins  # the local engine does not need it
     from tfrecreg.core.plugins.records import EngineRecord
 

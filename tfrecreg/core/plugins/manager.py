@@ -1,22 +1,37 @@
-"""Finds plugins by name, and loads their classes."""
+"""Finds plugins by name, and loads their classes.
+
+Modules with hooks are loaded one by one. :mod:`tfrecreg.core.plugins.bundled` names the bundled
+plugins, and entry points name the plugins of other distributions. pluggy's own manager is not used:
+it stops loading at an exception in one plugin, and it silently ignores one of two entry points that
+have the same name.
+"""
 
 from __future__ import annotations
 
 import os
 import pickle
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, is_dataclass
-from functools import cache
+from dataclasses import dataclass, is_dataclass, replace
+from functools import cache, partial
 from importlib import import_module
 from itertools import groupby
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from tfrecreg.core.plugins.bundled import DISABLE, LOCAL
-from tfrecreg.core.plugins.discovery import Announced, BrokenPlugin, discover
-from tfrecreg.core.plugins.entry_points import canonical_name, is_local
-from tfrecreg.core.plugins.guard import calling, failure
+from tfrecreg._version import __version__
+from tfrecreg.core.plugins.bundled import BUNDLED, COMMANDS, DISABLE, LOCAL, OURS
+from tfrecreg.core.plugins.entry_points import (
+    Broken,
+    canonical_name,
+    entries,
+    identity,
+    is_local,
+    module_of,
+    with_plugins,
+)
+from tfrecreg.core.plugins.guard import PluginId, calling, failure, reason_of, traced
 from tfrecreg.core.plugins.records import (
     PLUGIN_KINDS,
     CommandRecord,
@@ -24,7 +39,7 @@ from tfrecreg.core.plugins.records import (
     SourceRecord,
     ValidatorRecord,
 )
-from tfrecreg.core.values.codes import CORE_CODES, former_codes
+from tfrecreg.core.values.codes import CORE_CODES, PAGES, former_codes
 from tfrecreg.core.values.config import CONFIG_NAME
 from tfrecreg.core.values.errors import (
     DisabledPluginError,
@@ -34,7 +49,7 @@ from tfrecreg.core.values.errors import (
     UsageError,
 )
 from tfrecreg.core.values.findings import Code
-from tfrecreg.core.values.text import did_you_mean, listed
+from tfrecreg.core.values.text import did_you_mean, listed, safe, type_text
 from tfrecreg.core.values.typed_values import options_as_text, pairs_of, parse_options
 
 if TYPE_CHECKING:
@@ -44,80 +59,191 @@ if TYPE_CHECKING:
     from tfrecreg.core.storage.interface import Readable, Storage
     from tfrecreg.core.values.config import Config
 
+R_co = TypeVar("R_co", bound=PluginRecord[Any], covariant=True)
+
+MARK = "tfrecreg_impl"
+"""The name of the attribute that `hookimpl` sets on a function."""
+_NAME = re.compile(r"[a-z][a-z0-9_]*")
+_CODE = re.compile(r"[A-Z]{3}[0-9]{3}")
+_FAMILIES = frozenset(PAGES.values())
+"""Prefixes of tfrecreg's own codes, which third-party plugins must not use."""
+
+
+@dataclass(frozen=True, slots=True)
+class Announced(Generic[R_co]):
+    """A record that a plugin announces, and its origin."""
+
+    record: R_co
+    name: str
+    """The name of the record."""
+    distribution: str
+    version: str
+    """Version of the distribution."""
+    entry_point: str
+    """Name of the entry point, or of the module if the plugin is bundled."""
+    module: str = ""
+    """The module with the hook."""
+    disabled_by: str = ""
+    """The setting that switches the plugin off, for messages; empty if the plugin is on."""
+
+    @property
+    def qualified(self) -> str:
+        """``distribution:name``, which can be used wherever the name alone can."""
+        return f"{self.distribution}:{self.name}"
+
+    @property
+    def plugin_id(self) -> PluginId:
+        """How messages refer to the plugin."""
+        return PluginId(self.record.kind, self.name, self.distribution, self.version)
+
+    @property
+    def origin(self) -> str:
+        """Distribution and version, for messages."""
+        return f"`{safe(self.distribution)}` {safe(self.version)}"
+
+
+@dataclass(frozen=True, slots=True)
+class BrokenPlugin:
+    """An entry point that is broken. All of its records are ignored."""
+
+    entry_point: str
+    distribution: str
+    """Name of the distribution; empty if its metadata have none."""
+    version: str
+    reason: str
+    """One line, escaped."""
+
+
+def discover(path: Sequence[str] | None = None) -> Iterator[Announced[Any] | BrokenPlugin]:
+    """Load all plugins."""
+    for module in BUNDLED if path is None else ():
+        plugin_id = PluginId("plugin", module, OURS, __version__)
+        yield from _announced(plugin_id, module, partial(import_module, module))
+    for distribution in with_plugins(path):
+        name = version = ""
+        try:
+            name, version = identity(distribution)
+            declared = entries(distribution)
+        except Exception as error:
+            yield BrokenPlugin("", name, version, reason(error))
+            continue
+        for entry in declared:
+            plugin_id = PluginId("plugin", entry.name, name, version)
+            yield from _announced(plugin_id, module_of(entry), entry.load)
+
+
+def _announced(
+    plugin_id: PluginId, module: str, load: Callable[[], object]
+) -> Iterator[Announced[Any] | BrokenPlugin]:
+    """The records that one entry point announces."""
+    where = plugin_id.distribution, plugin_id.version
+    try:
+        with calling():
+            records = list(records_of(load(), ours=plugin_id.is_ours))
+    except Exception as error:
+        yield BrokenPlugin(plugin_id.name, *where, reason(error))
+        return
+    for record in records:
+        yield Announced(record, record.name, *where, plugin_id.name, module)
+
+
+def reason(error: Exception) -> str:
+    """One line about an exception that an import or a hook raised."""
+    if isinstance(error, Broken):
+        return safe(str(error), limit=500)
+    return reason_of(traced(error))
+
+
+def records_of(plugin: object, *, ours: bool = False) -> Iterator[PluginRecord[Any]]:
+    """The records that the hooks of a module yield."""
+    known = {kind.hook: kind for kind in PLUGIN_KINDS}
+    marked = [each for each in dir(plugin) if hasattr(getattr(plugin, each, None), MARK)]
+    if not marked:
+        raise Broken(f"implements no hook: expected {listed(known, word='or')}, marked `hookimpl`")
+    for name in marked:
+        if name not in known:
+            raise Broken(f"`{name}` is not a hook{did_you_mean(name, known)}")
+        yield from _checked(known[name], getattr(plugin, name)(), ours=ours)
+
+
+def _checked(
+    kind: type[PluginRecord[Any]], result: object, *, ours: bool
+) -> Iterator[PluginRecord[Any]]:
+    if not isinstance(result, Iterable) or isinstance(result, str):
+        raise Broken(f"`{kind.hook}` returned {type_text(result)}, expected {kind.__name__}s")
+    for record in result:
+        if not isinstance(record, kind):
+            raise Broken(f"`{kind.hook}` yielded {type_text(record)}, expected {kind.__name__}s")
+        if not ours:  # tests check the bundled records: a check would read them for every command
+            check_record(record)
+        yield record
+
+
+def check_record(record: Any, *, any_name: bool = False) -> None:
+    """Raise an error if a record has a wrong field."""
+    hook, name = record.hook, record.name
+    if not any_name and (not isinstance(name, str) or not _NAME.fullmatch(name)):
+        raise Broken(f"`{hook}` yielded the name `{name}`, expected `[a-z][a-z0-9_]*`")
+    if name in record.taken or (isinstance(record, CommandRecord) and name in COMMANDS):
+        raise Broken(f"`{hook}` yielded the name `{name}`, which tfrecreg reserves")
+    if not isinstance(record.summary, str) or not callable(record.load):
+        raise Broken(f"`{hook}`: `{name}` needs a summary in words and a function to load it")
+    if isinstance(record, SourceRecord) and isinstance(record.recognizes, str):
+        raise Broken(f"`{hook}`: `{name}` needs a list of globs as `recognizes`")
+    for code in record.codes:
+        if not isinstance(code, Code) or not _CODE.fullmatch(code.code):
+            shown = getattr(code, "code", code)
+            raise Broken(f"`{hook}`: `{name}` has the code `{shown}`, expected one like `ABC001`")
+        if code.code[:3] in _FAMILIES:
+            raise Broken(f"`{hook}`: `{name}` has the code `{code.code}`, which tfrecreg reserves")
+
+
 R = TypeVar("R", bound=PluginRecord[Any])
 T = TypeVar("T")
 _ORDER = attrgetter("name", "distribution", "entry_point")
 
 
-@dataclass(frozen=True, slots=True)
-class NameClash:
-    """Several plugins announce the same name. None of them is preferred, so the name alone is
-    refused.
-    """
-
-    kind: str
-    """The kind in words: see :attr:`tfrecreg.core.plugins.records.PluginRecord.kind`."""
-    name: str
-    announced: tuple[Announced[Any], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Disabled:
-    """A plugin that is switched off."""
-
-    announced: Announced[Any]
-    by: str
-    """The setting that switches it off, for messages: `` `TFRECREG_DISABLE` ``."""
-
-
 class Plugins:
     """All plugins. Their classes are not loaded yet. Lists are in order of name."""
 
-    def __init__(
-        self,
-        announced: Iterable[Announced[Any]] = (),
-        broken: Iterable[BrokenPlugin] = (),
-        disabled: Sequence[Disabled] = (),
-    ) -> None:
-        self._disabled = list(disabled)
+    def __init__(self, found: Iterable[Announced[Any] | BrokenPlugin] = ()) -> None:
+        found = list(found)
+        announced = [each for each in found if isinstance(each, Announced)]
+        broken = [each for each in found if isinstance(each, BrokenPlugin)]
         self._announced = sorted(announced, key=_ORDER)
-        self._broken = sorted(broken, key=lambda one: (one.entry_point, one.distribution))
-
-    @classmethod
-    def search(cls, path: Sequence[str] | None = None) -> Plugins:
-        """Find and import the plugins. See :func:`plugins` for the plugins of this process."""
-        found = list(discover(path))
-        return cls(
-            (one for one in found if isinstance(one, Announced)),
-            (one for one in found if isinstance(one, BrokenPlugin)),
-        )
+        self.broken = sorted(broken, key=attrgetter("entry_point", "distribution"))
+        """Broken plugins with the reasons, in order of entry point."""
 
     def without(self, names: Iterable[str], by: str) -> Plugins:
-        """A copy of these plugins, in which the plugins in `names` are :class:`Disabled`."""
+        """A copy of these plugins, in which the plugins in `names` are disabled.
+
+        Args:
+            by: the setting that switches them off, for messages: `` `TFRECREG_DISABLE` ``.
+        """
         names = tuple(names)
-        off = [each for each in self._announced if any(has_name(each, name) for name in names)]
-        for each in off:
-            needed = isinstance(each.record, CommandRecord) or getattr(
-                each.record, "reads_back", False
-            )
-            if each.plugin_id.is_ours and needed:
+        found: list[Announced[Any] | BrokenPlugin] = [*self.broken]
+        for each in self._announced:
+            off = not each.disabled_by and any(has_name(each, name) for name in names)
+            found.append(replace(each, disabled_by=by) if off else each)
+            record = each.record
+            is_needed = isinstance(record, CommandRecord) or getattr(record, "reads_back", False)
+            if off and each.plugin_id.is_ours and is_needed:
                 raise UsageError(
-                    f"{by} disables the {each.record.kind} `{each.name}`, which cannot be disabled"
+                    f"{by} disables the {record.kind} `{each.name}`, which cannot be disabled"
                 )
-        on = (each for each in self._announced if each not in off)
-        disabled = [*self._disabled, *(Disabled(each, by) for each in off)]
-        return Plugins(on, self._broken, disabled)
+        return Plugins(found)
 
     def of_registry(self, config: Config, *, untrusted: bool) -> Plugins:
         """These plugins and a registry's local plugins: see :func:`plugins_of`."""
-        found: list[Any] = []
-        if config.plugins.local:
-            local = import_module(LOCAL)  # few registries need this room
-            found = local.local_plugins(config.home, config.plugins.local, untrusted=untrusted)
+        if not config.plugins.local:
+            return self
+        local = import_module(LOCAL)  # few registries need this room
+        found: list[Any] = local.local_plugins(
+            config.home, config.plugins.local, untrusted=untrusted
+        )
         more = [each for each in found if isinstance(each, Announced)]
-        broken = [each for each in found if isinstance(each, BrokenPlugin)]
         _codes_of_local.update((code.code, code) for each in more for code in each.record.codes)
-        return Plugins([*self._announced, *more], [*self._broken, *broken], self._disabled)
+        return Plugins([*self._announced, *self.broken, *found])
 
     @contextmanager
     def lending(self, announced: Announced[Any]) -> Iterator[None]:
@@ -130,28 +256,29 @@ class Plugins:
             self._announced = before
 
     @property
-    def disabled(self) -> list[Disabled]:
-        """The plugins that are switched off, in order of discovery."""
-        return list(self._disabled)
+    def disabled(self) -> list[Announced[Any]]:
+        """The plugins that are switched off, in order of name."""
+        return [each for each in self._announced if each.disabled_by]
 
     @property
-    def broken(self) -> list[BrokenPlugin]:
-        """Broken plugins with the reasons, in order of entry point."""
-        return list(self._broken)
-
-    @property
-    def clashes(self) -> list[NameClash]:
-        """Names that more than one plugin announces, in order of kind."""
+    def clashes(self) -> list[list[Announced[Any]]]:
+        """The plugins of each name that several plugins of a kind announce, in order of kind. None
+        of them is preferred, so the name alone is refused.
+        """
         groups = (
-            (kind.kind, name, tuple(group))
+            list(group)
             for kind in PLUGIN_KINDS
-            for name, group in groupby(self.every(kind), key=attrgetter("name"))
+            for _, group in groupby(self.every(kind), key=attrgetter("name"))
         )
-        return [NameClash(*each) for each in groups if len(each[2]) > 1]
+        return [each for each in groups if len(each) > 1]
 
     def every(self, kind: type[R]) -> list[Announced[R]]:
         """All plugins of a kind, even if their names clash, in order of name and distribution."""
-        return [each for each in self._announced if isinstance(each.record, kind)]
+        return [
+            each
+            for each in self._announced
+            if isinstance(each.record, kind) and not each.disabled_by
+        ]
 
     def names(self, kind: type[PluginRecord[Any]]) -> list[str]:
         """The names of all plugins of a kind, without duplicates, in order."""
@@ -160,7 +287,7 @@ class Plugins:
     def codes(self) -> dict[str, Code]:
         """All finding codes, of bundled modules and of plugins, by name."""
         found = dict(CORE_CODES)
-        for each in (*self._announced, *(off.announced for off in self._disabled)):
+        for each in self._announced:
             for code in each.record.codes:
                 found.setdefault(code.code, code)
         return dict(sorted(found.items()))
@@ -173,7 +300,7 @@ class Plugins:
             self._expect_enabled(kind, name)
             raise self._unknown(kind.kind, announced, name)
         if len(found) > 1:
-            raise _clashing(kind, NameClash(kind.kind, name, tuple(found)))
+            raise _clashing(name, found)
         return found[0]
 
     def load(self, kind: type[PluginRecord[T]], name: str) -> T:
@@ -268,13 +395,14 @@ class Plugins:
         return found
 
     def _expect_enabled(self, kind: type[PluginRecord[Any]], name: str) -> None:
-        for off in self._disabled:
-            record = off.announced.record
-            if isinstance(record, kind) and has_name(off.announced, name):
-                raise DisabledPluginError(f"the {record.kind} `{name}` is disabled by {off.by}")
+        for each in self.disabled:
+            if isinstance(each.record, kind) and has_name(each, name):
+                raise DisabledPluginError(
+                    f"the {each.record.kind} `{name}` is disabled by {each.disabled_by}"
+                )
 
     def _unknown(self, kind: str, announced: Sequence[Announced[Any]], name: str) -> PluginError:
-        for each in self._broken:
+        for each in self.broken:
             if is_local(name) and each.distribution == name.rpartition(":")[0]:
                 return PluginError(
                     f"the local plugin `{each.distribution}` is broken: {each.reason}"
@@ -287,9 +415,9 @@ class Plugins:
     @property
     def or_broken(self) -> str:
         """The last part of a hint about available plugins; empty if no plugin is broken."""
-        if not self._broken:
+        if not self.broken:
             return ""
-        names = listed(sorted({one.distribution or "?" for one in self._broken}))
+        names = listed(sorted({one.distribution or "?" for one in self.broken}))
         return f"; plugins of {names} are broken: see `tfrecreg plugins list`"
 
 
@@ -297,7 +425,7 @@ class Plugins:
 def plugins() -> Plugins:
     """The plugins of this process, searched on the first call."""
     names = [name.strip() for name in os.environ.get(DISABLE, "").split(",") if name.strip()]
-    return Plugins.search().without(names, f"`{DISABLE}`")
+    return Plugins(discover()).without(names, f"`{DISABLE}`")
 
 
 def plugins_of(config: Config, *, untrusted: bool = False) -> Plugins:
@@ -347,13 +475,13 @@ def has_name(announced: Announced[Any], name: str) -> bool:
     return not colon or canonical_name(announced.distribution) == canonical_name(distribution)
 
 
-def _clashing(kind: type[PluginRecord[Any]], clash: NameClash) -> PluginError:
-    origins = [f"{one.origin} (entry point `{one.entry_point}`)" for one in clash.announced]
-    choices = sorted({one.qualified for one in clash.announced})
-    shown = [f"`{f'{kind.flag} {choice}'.strip()}`" for choice in choices]
-    can_choose = len(choices) == len(clash.announced)
+def _clashing(name: str, found: Sequence[Announced[Any]]) -> PluginError:
+    origins = [f"{one.origin} (entry point `{one.entry_point}`)" for one in found]
+    choices, record = sorted({one.qualified for one in found}), found[0].record
+    shown = [f"`{f'{record.flag} {choice}'.strip()}`" for choice in choices]
+    can_choose = len(choices) == len(found)
     return PluginError(
-        f"the {clash.kind} `{clash.name}` is announced by {' and by '.join(origins)}",
+        f"the {record.kind} `{name}` is announced by {' and by '.join(origins)}",
         hint=f"choose one: {' or '.join(shown)}" if can_choose else "",
     )
 

@@ -32,7 +32,7 @@ from tfrecreg.core.values.typed_values import as_text, is_required, label
 Strength = Literal["exact", "layout", "general", "refused"]
 STRENGTHS: tuple[Strength, ...] = ("exact", "layout", "general", "refused")
 """Strongest first: a stronger recognition beats all weaker ones."""
-MAX_NAMES = 10_000
+_MAX_NAMES = 10_000
 _FOLDERS = 100
 _FILES = 20
 _BYTES = 1 << 16
@@ -63,9 +63,10 @@ class RawPreview:
     Folders and files beyond these limits look empty. Links are followed.
     """
 
-    def __init__(self, raw: Readable) -> None:
+    def __init__(self, raw: Readable, listed: dict[str, list[Entry]] | None = None) -> None:
         self._raw = raw
-        self._listed: dict[str, list[Entry]] = {}
+        self._listed = {} if listed is None else listed  # the same for several previews
+        self._seen: set[str] = set()
         self._read = 0
         self._is_cut = False
 
@@ -75,17 +76,17 @@ class RawPreview:
         Args:
             folder: a path below the raw folder; empty for the raw folder itself.
         """
-        found = self._listed.get(folder)
-        if found is None:
-            if len(self._listed) >= _FOLDERS:
-                self._is_cut = True
-                return ()
+        if folder not in self._seen and len(self._seen) >= _FOLDERS:
+            self._is_cut = True
+            return ()
+        self._seen.add(folder)
+        if folder not in self._listed:
             found = self._listed[folder] = []
-            for each in islice(self._raw.list(folder, recursive=False), MAX_NAMES):
+            for each in islice(self._raw.list(folder, recursive=False), _MAX_NAMES):
                 target = self._raw.stat(each.path, follow="all") if each.kind == "link" else None
                 found.append(each if target is None else replace(target, path=each.path))
-            self._is_cut = self._is_cut or len(found) == MAX_NAMES
-        return found
+        self._is_cut = self._is_cut or len(self._listed[folder]) == _MAX_NAMES
+        return self._listed[folder]
 
     def folders(self, folder: str = "") -> list[str]:
         """The paths of the folders directly in a folder, except hidden folders."""
@@ -257,30 +258,22 @@ def _matching(place: str, record: SourceRecord) -> Iterator[tuple[str, str]]:
     with suppress(OSError, ValueError, NotImplementedError):
         for look in (_at_or_above, _below):
             for glob in record.recognizes:
-                found = look(path, glob)
+                found = look(path, PurePosixPath(glob).parts)
                 if found is not None:
                     yield str(found) if Path(place).is_absolute() else os.path.relpath(found), glob
                     return
 
 
-def _at_or_above(path: Path, pattern: str) -> Path | None:
-    parts = PurePosixPath(pattern).parts
+def _at_or_above(path: Path, parts: Sequence[str]) -> Path | None:
     for up in range(len(parts) + 1):
         names, rest = path.parts[len(path.parts) - up :], parts[up:]
         if not all(map(fnmatch, names, parts)):
             continue
-        if any(_matches(path, rest)) if rest else path.is_file():
+        if any(path.glob("/".join(rest))) if rest else path.is_file():
             return path.parents[up - 1] if up else path
     return None
 
 
-def _below(path: Path, pattern: str) -> Path | None:
-    parts = PurePosixPath(pattern).parts
-    for above in (("*",), ("*", "*")):
-        for found in _matches(path, (*above, *parts)):
-            return found.parents[len(parts) - 1]
-    return None
-
-
-def _matches(folder: Path, parts: Iterable[str]) -> Iterable[Path]:
-    return folder.glob("/".join(parts))
+def _below(path: Path, parts: Sequence[str]) -> Path | None:
+    found = (each for above in ("*", "*/*") for each in path.glob("/".join((above, *parts))))
+    return next((each.parents[len(parts) - 1] for each in found), None)

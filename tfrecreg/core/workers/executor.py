@@ -1,12 +1,6 @@
 """The base class of engines whose workers belong to another library.
 
-A subclass provides an executor of :mod:`concurrent.futures`::
-
-    class Threads(ExecutorEngine):
-        def executor(self) -> Executor:
-            return ThreadPoolExecutor(self.request.jobs)
-
-A plugin announces the class with an :class:`~tfrecreg.api.EngineRecord` from the hook
+A plugin announces a subclass with an :class:`~tfrecreg.api.EngineRecord` from the hook
 ``tfrecreg_engines``.
 """
 

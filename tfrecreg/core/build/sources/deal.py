@@ -20,7 +20,7 @@ import re
 from array import array
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any
@@ -243,6 +243,8 @@ def _places(
     options: DealOptions, entries: Iterable[tuple[ListedEntry, ItemClass]]
 ) -> npt.NDArray[np.uint16]:
     """The position of each item's split among the shares. The items are in listed order."""
+    from fractions import Fraction
+
     import numpy as np  # most builds have no strata
 
     found: dict[ItemClass, int] = {}
@@ -258,9 +260,12 @@ def _places(
     # By class, then by rank; items of equal rank in listed order.
     order = np.lexsort((np.asarray(ranks), strata))
     ends = np.cumsum(np.bincount(strata))
-    shares = parse_shares(options.split)
+    reached = [*accumulate(parse_shares(options.split).values())]
     for stratum, rows in zip(known, np.split(order, ends[:-1]), strict=True):
-        for place, (start, end) in enumerate(_bounds(shares, len(rows), stratum).values()):
+        name = "" if stratum is None else f"={stratum}"
+        rounding = Fraction(key_hash(_ROUNDING, name), _HASHES)
+        bounds = (math.floor(len(rows) * each / reached[-1] + rounding) for each in reached)
+        for place, (start, end) in enumerate(pairwise([0, *bounds])):
             places[rows[start:end]] = place
     return places
 
@@ -283,19 +288,6 @@ def _rarest(
     ]
     numbers = {name: number for number, name in enumerate(dict.fromkeys(rarest))}
     return list(numbers), np.array([numbers[each] for each in rarest])[listed]
-
-
-def _bounds(
-    shares: Mapping[str, Fraction], count: int, stratum: str | None
-) -> dict[str, tuple[int, int]]:
-    """For one class, the range of ranks that each split gets."""
-    from fractions import Fraction
-
-    rounding = Fraction(key_hash(_ROUNDING, "" if stratum is None else f"={stratum}"), _HASHES)
-    total = sum(shares.values())
-    reached = accumulate(shares.values())
-    ends = [math.floor(count * each / total + rounding) for each in reached]
-    return dict(zip(shares, pairwise([0, *ends]), strict=True))
 
 
 def key_hash(domain: bytes, text: str) -> int:

@@ -69,7 +69,6 @@ class GuardedSource:
         deal: Deal | None = None,
     ) -> None:
         self._source: Any = source
-        self._packed: bytes | None = None
         self._is_trusted = plugin_id.is_ours
         self._codes = codes
         self._deal = deal
@@ -96,42 +95,24 @@ class GuardedSource:
             raise failure(plugin_id, "cannot be opened", error) from error
         return cls(source, plugin_id, codes, Deal(options.deal) if options.deal.split else None)
 
-    def __getstate__(self) -> tuple[PluginId, frozenset[str], Deal | None, bytes]:
-        if self._packed is not None:
-            return self.plugin_id, self._codes, self._deal, self._packed
+    def __reduce__(self) -> tuple[object, ...]:
         try:
             with calling():
                 packed = pickle.dumps(self._source)
         except Exception as error:
             what = "cannot be sent to a worker process"
             raise failure(self.plugin_id, what, error) from error
-        return self.plugin_id, self._codes, self._deal, packed
-
-    def __setstate__(self, state: tuple[PluginId, frozenset[str], Deal | None, bytes]) -> None:
-        # Unpacked at the first call, because unpacking runs code of the plugin.
-        self.plugin_id, self._codes, self._deal, self._packed = state
-        self._is_trusted = self.plugin_id.is_ours
-        self._source = None
-
-    def _unpacked(self) -> Any:
-        if self._source is None and self._packed is not None:
-            try:
-                with calling():
-                    self._source = pickle.loads(self._packed)
-            except Exception as error:
-                what = "cannot be unpacked in a worker process"
-                raise failure(self.plugin_id, what, error) from error
-        return self._source
+        return _unpacked, (packed, self.plugin_id, self._codes, self._deal)
 
     @property
     def module(self) -> str:
         """The module of its class."""
-        return type(self._unpacked()).__module__
+        return type(self._source).__module__
 
     @property
     def locates(self) -> bool:
         """Whether the source knows the raw file of each record: see :meth:`raw_path`."""
-        return overrides(self._unpacked(), Source, "raw_path")
+        return overrides(self._source, Source, "raw_path")
 
     def raw_files(self) -> Iterator[RawFile]:
         """Every file that the examples are made from."""
@@ -146,7 +127,7 @@ class GuardedSource:
         entries = self._entries()
         if self._deal is None:
             return entries
-        grouped = getattr(self._unpacked(), "grouped", str) if self._is_trusted else str
+        grouped = getattr(self._source, "grouped", str) if self._is_trusted else str
         return self._deal.listed(entries, grouped=grouped)
 
     def _entries(self) -> Iterator[Item | Skipped | Remark]:
@@ -161,7 +142,7 @@ class GuardedSource:
             yield from similar_paths(split, lambda: (each.path for each in self.raw_files()))
 
     def _with_classes(self) -> Iterator[tuple[Item | Skipped | Remark, ItemClass]]:
-        knows = overrides(self._unpacked(), Source, "class_of")
+        knows = overrides(self._source, Source, "class_of")
         features: list[str] | None = None
         any_class = False
         for entry in self._entries():
@@ -233,13 +214,11 @@ class GuardedSource:
 
     def _made(self, item: Item, sizes: dict[str, int]) -> Skipped | Record:
         try:
-            source = self._source
-            if source is None:
-                source = self._unpacked()
             if self._is_trusted:
-                return _record(source.example(item), sizes)
+                return _record(self._source.example(item), sizes)
             with calling():
-                return _record(_checked(source.example(item), item, self._codes), sizes)
+                made = _checked(self._source.example(item), item, self._codes)
+                return _record(made, sizes)
         except Exception as error:
             what = f"failed on `{item.key}` of the split `{item.split}`"
             raise self._failure(what, error) from error
@@ -252,16 +231,15 @@ class GuardedSource:
         default: T | None = None,
     ) -> T:
         try:
-            source = self._unpacked()
             with calling():
-                if default is not None and not hasattr(source, method):
+                if default is not None and not hasattr(self._source, method):
                     return default
-                return check(getattr(source, method)(*arguments))
+                return check(getattr(self._source, method)(*arguments))
         except Exception as error:
             raise self._failure(f"failed in `{method}`", error) from error
 
     def _listed(self, method: str, check: Callable[[object], T]) -> Iterator[T]:
-        entries: Any = getattr(self._unpacked(), method, None)
+        entries: Any = getattr(self._source, method, None)
         try:
             with calling():
                 entries = entries()
@@ -286,6 +264,17 @@ class GuardedSource:
         if isinstance(error, _Wrong):
             return self.plugin_id.error(f"{what}: {error}")
         return failure(self.plugin_id, what, error)
+
+
+def _unpacked(
+    packed: bytes, plugin_id: PluginId, codes: frozenset[str], deal: Deal | None
+) -> GuardedSource:
+    try:
+        with calling():
+            source = pickle.loads(packed)
+    except Exception as error:
+        raise failure(plugin_id, "cannot be unpacked in a worker process", error) from error
+    return GuardedSource(source, plugin_id, codes, deal)
 
 
 def _record(made: Example | Written | Skipped, sizes: dict[str, int]) -> Skipped | Record:
@@ -327,12 +316,6 @@ def _entry(kinds: tuple[type[E], ...], own: frozenset[str], entry: object) -> E:
     # Plain texts, not instances of a plugin's subclass, because they travel to workers.
     plain = [str(each) if isinstance(each, str) else each for each in cast("E", entry)]
     found: E = _converted(kind, plain)
-    for value in plain:
-        if isinstance(value, str) and not value.isascii():
-            try:
-                value.encode("utf-8", "surrogateescape")
-            except UnicodeEncodeError as error:
-                raise _Wrong(f"a text in it is not valid: {error}") from None
     if not isinstance(found, RawFile) and not is_split_name(found.split):
         raise _Wrong(f"the split `{found.split}` should have only letters, digits and underscores")
     code = found.code if isinstance(found, Skipped | Remark) else None
@@ -344,15 +327,13 @@ def _entry(kinds: tuple[type[E], ...], own: frozenset[str], entry: object) -> E:
     return found
 
 
-def _checked(made: object, item: Item, own: frozenset[str]) -> Written | Skipped:
+def _checked(made: Any, item: Item, own: frozenset[str]) -> Written | Skipped:
     if isinstance(made, Skipped):
         skipped = _entry((Skipped,), own, made)
         if skipped[:2] != item[:2]:
             raise _Wrong(f"it skipped `{skipped.key}` of `{skipped.split}` instead")
         return skipped
     example, remarks = made if isinstance(made, Written) else (made, ())
-    if not isinstance(example, Mapping):
-        raise _Wrong(f"expected an example, found {type_text(example)}")
     return Written(dict(example), [_entry((Remark,), own, each) for each in remarks])
 
 

@@ -1,30 +1,7 @@
 """The base class of sources, and functions that write the text of schemas.
 
 A source lists **items** and makes one example per item. The items are listed in the parent. The
-examples are made in worker processes, so a source is picklable and :meth:`Source.example` is pure::
-
-    @dataclass(frozen=True)
-    class LinesOptions:
-        encoding: str = "utf-8"
-
-    class Lines(Source):
-        Options = LinesOptions
-
-        def raw_files(self) -> Iterator[RawFile]:
-            for entry in self.raw.list():
-                yield RawFile(entry.path, entry.size, entry.size)
-
-        def items(self) -> Iterator[Item | Skipped]:
-            for entry in self.raw.list():
-                yield Item("train", entry.path, entry.size)
-
-        def example(self, item: Item) -> Example | Skipped:
-            text = self.raw.read(item.key).decode(self.options.encoding)
-            return {"text": bytes_feature(text)}
-
-        def schema(self) -> str:
-            return 'feature { name: "text" type: BYTES presence { min_fraction: 1 } shape {} }'
-
+examples are made in worker processes, so a source is picklable and :meth:`Source.example` is pure.
 A :class:`~tfrecreg.api.SourceRecord` of the hook ``tfrecreg_sources`` announces the source.
 """
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import version
-from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 from tfrecreg.core.build.sources.interface import (
     Item,
@@ -72,12 +72,7 @@ D = TypeVar("D")
 C = TypeVar("C")
 
 
-class _Named(Protocol):
-    @property
-    def name(self) -> str: ...
-
-
-S = TypeVar("S", bound=_Named)
+S = TypeVar("S", bound=Any)
 
 
 def choose_splits(splits: Sequence[S], wanted: Sequence[str]) -> list[S]:
