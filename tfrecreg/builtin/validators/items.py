@@ -232,7 +232,9 @@ class Matching:
 
 def _digests(rows: Rows) -> _Digests:
     """The digests of rows, each as one value."""
-    return np.stack((rows["high"], rows["low"]), axis=1).astype(">u8").view("V16").reshape(-1)
+    halves = np.stack((rows["high"], rows["low"]), axis=1).astype(">u8")
+    digests: _Digests = halves.view("V16").reshape(-1)
+    return digests
 
 
 def _once(digests: _Digests, numbers: _Numbers) -> tuple[_Digests, _Numbers]:

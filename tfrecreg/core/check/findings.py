@@ -25,8 +25,8 @@ from blake3 import blake3
 
 from tfrecreg.core.check.reports import Report
 from tfrecreg.core.check.scan.indexes import keys_of
-from tfrecreg.core.check.scan.interface import Shard, Target, Validator
-from tfrecreg.core.plugins.guard import PluginId, calling, reason_of, traced
+from tfrecreg.core.check.scan.interface import Running, Shard, Target, Validator
+from tfrecreg.core.plugins.guard import calling, reason_of, traced
 from tfrecreg.core.registry.absence import fetch_command
 from tfrecreg.core.registry.manifest import is_adopted, is_python_data
 from tfrecreg.core.registry.registry import Registry
@@ -56,7 +56,7 @@ def complete_findings(findings: Sequence[Finding], target: Target) -> list[Findi
 
 def without_repetitions(
     findings: Sequence[Finding],
-    validators: Iterable[tuple[PluginId, Validator]],
+    validators: Iterable[Running],
     severity: Mapping[str, Severity],
 ) -> tuple[list[Finding], list[str]]:
     """The findings that no other finding explains better, and messages about failed validators.
@@ -69,7 +69,7 @@ def without_repetitions(
         return severity_of(finding, severity).rank
 
     kept, problems = list(findings), []
-    for plugin_id, validator in validators if len(findings) > 1 else ():
+    for validator, plugin_id, _ in validators if len(findings) > 1 else ():
         if not overrides(validator, Validator, "explains"):
             continue
         try:

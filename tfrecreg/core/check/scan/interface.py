@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from enum import Flag, auto
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol, runtime_checkable
 
+from tfrecreg.core.plugins.guard import PluginId
 from tfrecreg.core.records.batch import Fault, RecordBatch, StreamEnd
 from tfrecreg.core.records.index import Index
 from tfrecreg.core.registry.foreign.labels import LabelsBeside
@@ -326,6 +327,15 @@ class Validator(ExtensionPoint, ABC):
         then read.
         """
         return None
+
+
+class Running(NamedTuple):
+    """A validator to run, and what its plugin announces."""
+
+    validator: Validator
+    plugin_id: PluginId
+    codes: frozenset[str] | None
+    """The codes that it may use; None for any code."""
 
 
 @runtime_checkable
