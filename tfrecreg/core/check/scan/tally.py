@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from bisect import insort
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import fields, replace
 from typing import Any, NamedTuple
 
@@ -253,23 +254,25 @@ class JsonCodec:
 def add_up(ours: Any, theirs: Any) -> None:
     """Add another shard's dataclass of counts to `ours`, field by field.
 
-    Numbers are summed, and objects with `merge` are merged, even in dictionaries. Any other value
-    stays as it is in `ours`.
+    Numbers are summed, sets are united, and objects with `merge` are merged, even in dictionaries.
+    Any other value stays as it is in `ours`.
     """
     for each in fields(ours):
-        mine, more = getattr(ours, each.name), getattr(theirs, each.name)
-        if isinstance(mine, dict):
-            for key, value in more.items():
-                if isinstance(value, int):
-                    mine[key] = mine.get(key, 0) + value
-                elif hasattr(value, "merge"):
-                    mine.setdefault(key, type(value)()).merge(value)
-                else:
-                    mine.setdefault(key, value)
-        elif type(mine) is int:
-            setattr(ours, each.name, mine + more)
-        elif hasattr(mine, "merge"):
-            mine.merge(more)
+        setattr(ours, each.name, _sum(getattr(ours, each.name), getattr(theirs, each.name)))
+
+
+def _sum(mine: Any, more: Any) -> Any:
+    if type(mine) is int:
+        return mine + more
+    if isinstance(mine, dict):
+        for key, value in more.items():
+            # A copy, because the shard's own part may be added to another sum as well.
+            mine[key] = _sum(mine[key], value) if key in mine else deepcopy(value)
+    elif isinstance(mine, set):
+        mine |= more
+    elif hasattr(mine, "merge"):
+        mine.merge(more)
+    return mine
 
 
 def key_from(*texts: str | None, options: Mapping[str, Any] | None = None) -> str:
