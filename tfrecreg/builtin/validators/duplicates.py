@@ -159,11 +159,9 @@ class DuplicatesValidator(Validator):
     ) -> Iterator[Location]:
         """The places of the first matches, with their keys."""
         matches = seen.matches
-        wanted: dict[str, set[int]] = {}
-        for each in matches:
-            wanted.setdefault(shards[each.shard].name, set()).add(each.record)
-            wanted.setdefault(shards[each.other_shard].name, set()).add(each.other_record)
-        keys = keys_of(shards, wanted)
+        records = {(shards[each.shard].name, each.record) for each in matches}
+        records |= {(shards[each.other_shard].name, each.other_record) for each in matches}
+        keys = keys_of(shards, records)
         for each in matches:
             shard, other = shards[each.shard], shards[each.other_shard].name
             key, other_key = (

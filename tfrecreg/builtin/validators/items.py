@@ -29,7 +29,7 @@ from tfrecreg.builtin.validators.duplicate_matches import (
     RunFolder,
     merged_rows,
 )
-from tfrecreg.core.check.scan.indexes import index_of, keys_of
+from tfrecreg.core.check.scan.indexes import index_of
 from tfrecreg.core.check.scan.interface import RawItems, Shard, Target, Validator, Visitor
 from tfrecreg.core.check.scan.tally import Tally
 from tfrecreg.core.example.decode import decode_or_none
@@ -309,21 +309,12 @@ def _add_records(tally: Tally, matching: Matching, shards: Sequence[Shard], targ
     differs = f"its image differs from the image of the item with the same name in {of}"
     for code, how, message in ((SRC091, NOT, strange), (SRC017, BY_NAME, differs)):
         found = np.flatnonzero(matching.records == how)
-        places = [matching.place(int(each)) for each in found[:MAX_LOCATIONS]]
-        wanted: dict[str, set[int]] = {}
-        for shard, record in places:
-            wanted.setdefault(shards[shard].name, set()).add(record)
-        keys = keys_of(shards, wanted)
-        found_at = [
-            Location(
-                split=shards[shard].split or None,
-                shard=shards[shard].name,
-                record=record,
-                key=keys.get((shards[shard].name, record)),
-            )
-            for shard, record in places
-        ]
-        tally.add_places(code, message, found_at, len(found))
+        places = []
+        for each in found[:MAX_LOCATIONS].tolist():
+            at, record = matching.place(each)
+            split, shard = shards[at].split or None, shards[at].name
+            places.append(Location(split=split, shard=shard, record=record))
+        tally.add_places(code, message, places, len(found))
 
 
 def _add_items(tally: Tally, matching: Matching, raw: RawItems) -> None:

@@ -17,13 +17,13 @@ import datetime
 import io
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from blake3 import blake3
 
-from tfrecreg.core.check.reports import Report
+from tfrecreg.core.check.reports import Report, severities_of
 from tfrecreg.core.check.scan.indexes import keys_of
 from tfrecreg.core.check.scan.interface import Running, Shard, Target, Validator
 from tfrecreg.core.plugins.guard import calling, reason_of, traced
@@ -121,12 +121,15 @@ def _cause_key(code: str, finding: Finding) -> tuple[str, str | None, str | None
 
 def with_keys(findings: Sequence[Finding], shards: Sequence[Shard]) -> list[Finding]:
     """Add keys of records to locations, if the index beside the shard has them."""
-    wanted: dict[str, set[int]] = {}
-    for finding in findings:
-        for each in finding.locations:
-            if each.shard is not None and each.record is not None and each.key is None:
-                wanted.setdefault(each.shard, set()).add(each.record)
-    keys = keys_of(shards, wanted)
+    without = [each for finding in findings for each in finding.locations if each.key is None]
+    keys = keys_of(
+        shards,
+        (
+            (each.shard, each.record)
+            for each in without
+            if each.shard is not None and each.record is not None
+        ),
+    )
     completed = []
     for finding in findings:
         places = (
@@ -328,7 +331,7 @@ def metrics(report: Report) -> dict[str, Any]:
         "bytes": report.bytes,
         "payload_bytes": report.payload_bytes,
         "splits": dict(report.splits),
-        "findings": dict(_severities(report)),
+        "findings": severities_of(report.findings),
         "codes": dict(sorted(codes.items())),
     }
     for measure in report.measures:
@@ -342,18 +345,12 @@ def plots(report: Report) -> dict[str, str]:
     measures = {measure.name: measure.value for measure in report.measures}
     classes = sorted(name for name in measures if name.startswith("annotations.histogram."))
     rows: dict[str, Iterable[tuple[str, int]]] = {
-        "findings": _severities(report),
+        "findings": severities_of(report.findings).items(),
         "splits": report.splits.items(),
         "features": _mapping(measures.get("inflation.features")),
         "classes": _mapping(measures[classes[0]]) if classes else (),
     }
     return {name: _table(columns, rows[name]) for name, columns in PLOTS.items()}
-
-
-def _severities(report: Report) -> Iterator[tuple[str, int]]:
-    """The number of findings per severity; includes zeros, so that every plot has the same axis."""
-    for severity in Severity:
-        yield severity.value, sum(found.severity is severity for found in report.findings)
 
 
 def _mapping(value: object) -> Iterable[tuple[str, int]]:
