@@ -37,7 +37,7 @@ def chosen(target: Target, *only: str, skip: tuple[str, ...] = (), **gate: Any) 
 
 
 def names(choice: Choice) -> list[str]:
-    return [validator.name for validator in choice.running]
+    return [each.validator.name for each in choice.running]
 
 
 def checked(target: Target, config: str = "", jobs: int = 1, **options: Any) -> Report:

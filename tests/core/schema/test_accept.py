@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tfrecreg.builtin.schemas.edit import Answer, SplitFacts, Violations, edit_schema
+from tfrecreg.builtin.schemas.edit import Answer, Violations, edit_schema
+from tfrecreg.builtin.schemas.records import SchemaPart
 from tfrecreg.core.example.model import Example
 from tfrecreg.core.example.values import bytes_feature, float_feature, int64_feature, unset_feature
 from tfrecreg.core.schema.check import Checker
@@ -45,7 +46,7 @@ def accepted(
             broken.add((problem.code.code, problem.feature))
             name = problem.feature
             violations.add(example.get(name), problem, rules.get(name))
-    facts = SplitFacts(len(examples), checker.absent)
+    facts = SchemaPart(examples=len(examples), absent=checker.absent)
     for rule in rules.values():
         present = len(examples) - checker.absent.get(rule.name, 0)
         if present < rule.min_count or present < rule.min_fraction * len(examples):
@@ -160,13 +161,17 @@ def test_a_field_is_added_behind_one_that_is_removed() -> None:
     (problem,) = Checker(compile_schema(schema))({"x": F(nan)})
     violations.add(F(nan), problem, schema.features[0])
     findings = [("SCH002", "x"), ("SCH007", "x")]
-    after, _, _ = edit_schema(schema, findings, violations, [SplitFacts(2, {"x": 1})])
+    after, _, _ = edit_schema(
+        schema, findings, violations, [SchemaPart(examples=2, absent={"x": 1})]
+    )
     assert same(
         after,
         "feature { name: 'x' type: FLOAT presence { min_count: 1 } "
         "float_domain { disallow_nan: false } }",
     )
-    after, _, _ = edit_schema(schema, findings, violations, [SplitFacts(2, {"x": 2})])
+    after, _, _ = edit_schema(
+        schema, findings, violations, [SchemaPart(examples=2, absent={"x": 2})]
+    )
     assert same(after, "feature { name: 'x' type: FLOAT float_domain { disallow_nan: false } }")
 
 

@@ -215,10 +215,11 @@ def _made(
 ) -> Iterator[CatalogPart]:
     """Make the catalogs of shards in a scan."""
     from tfrecreg.builtin.query.rows import CatalogVisitor
+    from tfrecreg.core.check.scan.interface import Need
     from tfrecreg.core.check.scan.run import ScanTask, scan_shard
 
     maker = pickle.dumps(CatalogVisitor)
-    tasks = [ScanTask(asked.shard, (maker,), digest=True) for asked in wanted]
+    tasks = [ScanTask(asked.shard, (maker,), Need.DIGESTS) for asked in wanted]
     sizes = [each.state.size if each.state is not None else 0 for each in wanted]
     counts = [each.shard.entry.records if each.shard.entry is not None else 0 for each in wanted]
     chosen = engine.for_work(size * _BYTE_SECONDS for size in sizes)
@@ -231,14 +232,12 @@ def _made(
 
 
 def _part_of(shard: Shard, scanned: ShardScan) -> CatalogPart:
-    from tfrecreg.core.check.scan.run import Crashed
-
     name = safe(shard.name, limit=1000)
     (part,) = scanned.parts
     if scanned.end is None or part is None:
         raise FailureError(f"`{name}` cannot be read: {scanned.unreadable}")
-    if isinstance(part, Crashed):
-        raise FailureError(f"`{name}` cannot be catalogued: {part.reason}")
+    if isinstance(part, str):
+        raise FailureError(f"`{name}` cannot be catalogued: {part}")
     made: CatalogPart = pickle.loads(part)
     if made.problem:
         raise NoShardsError(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import unified_diff
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tfrecreg.builtin.schemas.edit import Answer, SplitFacts, Violations, edit_schema
+from tfrecreg.builtin.schemas.edit import Answer, Violations, edit_schema
 from tfrecreg.builtin.schemas.records import SchemaPart, SchemaVisitor
 from tfrecreg.builtin.schemas.validator import SchemaValidator
 from tfrecreg.core.check.infer import read_whole
@@ -122,7 +123,7 @@ def propose(
         before,
         _selected(result.findings, features, scanned.name),
         collector.violations,
-        [SplitFacts(part.examples, part.absent) for part in collector.judge.splits.values()],
+        collector.judge.splits.values(),
     )
     if after != before.text:
         parse_schema(after, f"the proposed {before.where}")  # never propose an invalid schema
@@ -212,8 +213,9 @@ class _Collector(SchemaValidator):
         super().__init__()
         self.violations = Violations()
 
-    def visitor_class(self) -> type[SchemaVisitor]:
-        return _Visitor
+    def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], _Visitor]:
+        super().begin(target, options)
+        return partial(_Visitor, self.judge.schemas)
 
     def finish(
         self, target: Target, parts: Iterable[tuple[Shard, Any]]

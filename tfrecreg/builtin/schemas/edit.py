@@ -6,11 +6,12 @@ protobuf message, which is then printed with the comments of its features.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from math import floor
 from typing import Any
 
+from tfrecreg.builtin.schemas.records import SchemaPart
 from tfrecreg.core.check.scan.tally import Problem
 from tfrecreg.core.example.model import Feature as ExampleFeature
 from tfrecreg.core.example.values import bytes_feature
@@ -89,15 +90,6 @@ class Violations:
 
 
 @dataclass(frozen=True, slots=True)
-class SplitFacts:
-    """Counts of one split."""
-
-    examples: int
-    absent: Mapping[str, int]
-    """Number of examples without a feature, by feature."""
-
-
-@dataclass(frozen=True, slots=True)
 class Answer:
     """One change that resolves a finding, or the reason why no change does."""
 
@@ -116,7 +108,7 @@ def edit_schema(
     schema: Schema,
     findings: Iterable[tuple[str, str]],
     violations: Violations,
-    splits: Iterable[SplitFacts],
+    splits: Iterable[SchemaPart],
 ) -> tuple[str, list[Answer], list[Answer]]:
     """Change a schema's text so that it accepts data which break it."""
     wanted = sorted(set(findings))
@@ -146,7 +138,7 @@ class _Editor:
         schema: Schema,
         findings: frozenset[tuple[str, str]],
         violations: Violations,
-        splits: tuple[SplitFacts, ...],
+        splits: tuple[SchemaPart, ...],
     ) -> None:
         self.message = schema_message(schema)
         self.drafts: list[list[str]] = []

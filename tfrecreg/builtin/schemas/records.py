@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from tfrecreg.core.check.scan.interface import Shard, Target, Visitor
-from tfrecreg.core.check.scan.tally import Problem, Tally
+from tfrecreg.core.check.scan.tally import Problem, Tally, add_up
 from tfrecreg.core.example.kinds import PayloadKind, kind_of
 from tfrecreg.core.example.model import Example, Kind
 from tfrecreg.core.records.batch import RecordBatch, StreamEnd
@@ -33,6 +33,20 @@ _MAX_UNEXPECTED = 100
 
 
 @dataclass(slots=True)
+class Lengths:
+    """How many values the Examples have that have a feature of one kind."""
+
+    examples: int
+    fewest: int
+    most: int
+
+    def merge(self, other: Lengths) -> None:
+        """Add the counts of other Examples."""
+        self.examples += other.examples
+        self.fewest, self.most = min(self.fewest, other.fewest), max(self.most, other.most)
+
+
+@dataclass(slots=True)
 class SchemaPart:
     """The result for one shard or, after merging, for all shards of a split."""
 
@@ -43,37 +57,16 @@ class SchemaPart:
     """Number of records too large for memory."""
     absent: dict[str, int] = field(default_factory=dict)
     """Number of Examples without a feature, by feature."""
-    masses: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """Number of all values, and of values outside the domain, by feature."""
+    values: dict[str, int] = field(default_factory=dict)
+    """Number of values, by feature with a share of values that may be outside its domain."""
+    outside: dict[str, int] = field(default_factory=dict)
+    """Number of these values that are outside the domain."""
     kinds: dict[str, set[str]] = field(default_factory=dict)
     """The wrong types found, by feature."""
     distinct: dict[str, DistinctValues] = field(default_factory=dict)
     """The distinct values of each feature, if a rule limits how many the feature may have."""
-    unexpected: dict[str, dict[int, tuple[int, int, int]]] = field(default_factory=dict)
-    """For each undeclared feature and kind: number of Examples, fewest values, most values."""
-
-    def merge(self, other: SchemaPart) -> None:
-        """Add the next shard."""
-        self.tally.merge(other.tally)
-        self.examples += other.examples
-        self.unexamined += other.unexamined
-        for name, absent in other.absent.items():
-            self.absent[name] = self.absent.get(name, 0) + absent
-        for name, (total, outside) in other.masses.items():
-            before = self.masses.get(name, (0, 0))
-            self.masses[name] = (before[0] + total, before[1] + outside)
-        for name, kinds in other.kinds.items():
-            self.kinds.setdefault(name, set()).update(kinds)
-        for name, distinct in other.distinct.items():
-            if name in self.distinct:
-                self.distinct[name].merge(distinct)
-            else:
-                self.distinct[name] = distinct
-        for name, by_kind in other.unexpected.items():
-            seen = self.unexpected.setdefault(name, {})
-            for kind, (number, fewest, most) in by_kind.items():
-                earlier, low, high = seen.get(kind, (0, fewest, most))
-                seen[kind] = earlier + number, min(low, fewest), max(high, most)
+    unexpected: dict[str, dict[int, Lengths]] = field(default_factory=dict)
+    """The undeclared features, and the numbers of their values by kind."""
 
 
 class SchemaVisitor(Visitor):
@@ -112,9 +105,9 @@ class SchemaVisitor(Visitor):
 
     def close(self, end: StreamEnd) -> SchemaPart:  # noqa: ARG002 - it was counted on the way
         self._part.absent = self._checker.absent
-        self._part.masses = {
-            name: (mass.total, mass.outside) for name, mass in self._checker.masses.items()
-        }
+        masses = self._checker.masses
+        self._part.values = {name: mass.total for name, mass in masses.items()}
+        self._part.outside = {name: mass.outside for name, mass in masses.items()}
         self._part.distinct = dict(self._checker.distinct)
         return self._part
 
@@ -130,9 +123,8 @@ class SchemaVisitor(Visitor):
             if name in seen or len(seen) < _MAX_UNEXPECTED:
                 by_kind = seen.setdefault(name, {})
                 if value is not None:
-                    count = value.count
-                    number, low, high = by_kind.get(value.kind, (0, count, count))
-                    by_kind[int(value.kind)] = number + 1, min(low, count), max(high, count)
+                    lengths = by_kind.setdefault(value.kind, Lengths(0, value.count, value.count))
+                    lengths.merge(Lengths(1, value.count, value.count))
             else:
                 feature, message = "", "more features are not in the schema"
         self._part.tally.add(
@@ -148,7 +140,7 @@ class SchemaJudge:
     """Checks the rules that concern the records of all shards together."""
 
     def __init__(self, schemas: SplitSchemas) -> None:
-        self._schemas = schemas
+        self.schemas = schemas
         self.splits: dict[str, SchemaPart] = {}
         """The result of each split, available after :meth:`finish`."""
 
@@ -157,39 +149,40 @@ class SchemaJudge:
     ) -> Iterator[Finding | Measure]:
         splits = self.splits
         for shard, part in parts:
-            splits.setdefault(shard.split, SchemaPart()).merge(part)
-        total = SchemaPart()
+            add_up(splits.setdefault(shard.split, SchemaPart()), part)
+        tally = Tally()
         for split, part in splits.items():
             self._judge_presence(split, part)
             self._judge_distinct(split, part)
-            total.merge(part)
-        bounds = self._schemas.default.examples
-        low, high = bounds.min or 0, bounds.max
-        if total.examples < low or (high is not None and total.examples > high):
-            message = f"there should be {bounds_text(bounds, 'example')}, found {total.examples}"
-            total.tally.add(SCH010, message, None)
-        for finding in total.tally.findings(target.dataset):
+            tally.merge(part.tally)
+        examples = sum(part.examples for part in splits.values())
+        bounds = self.schemas.default.examples
+        if not bounds.allows(examples):
+            message = f"there should be {bounds_text(bounds, 'example')}, found {examples}"
+            tally.add(SCH010, message, None)
+        for finding in tally.findings(target.dataset):
             first = finding.locations[0] if finding.locations else Location()
             split, feature = first.split or "", first.feature or ""
             if finding.code == SCH006.code:
-                rule = self._schemas.of(split).by_name[feature]
+                rule = self.schemas.of(split).by_name[feature]
                 share = 1 - rule.domain_mass
-                values, outside = splits[split].masses.get(feature, (0, 0))
-                if share > 0 and outside <= share * values:
+                part = splits[split]
+                if share > 0 and part.outside.get(feature, 0) <= share * part.values.get(
+                    feature, 0
+                ):
                     continue
             if finding.code == SCH003.code:
                 found = " and ".join(sorted(splits[split].kinds[feature]))
                 finding = replace(finding, message=f"{finding.message}, found {found}")
-            if finding.code == SCH005.code and feature not in self._schemas.of(split).elsewhere:
+            if finding.code == SCH005.code and feature not in self.schemas.of(split).elsewhere:
                 declaration = _declaration(feature, splits[split])
                 if declaration:
                     finding = replace(finding, hint=f"{finding.hint}: {declaration}")
             yield finding
-        looked = f"{counted(total.examples, 'record')} checked"
-        yield Measure("schema.records", total.examples, looked)
-        if total.unexamined:
-            left = f"{counted(total.unexamined, 'record')} too large to check"
-            yield Measure("schema.unexamined", total.unexamined, left)
+        yield Measure("schema.records", examples, f"{counted(examples, 'record')} checked")
+        if unexamined := sum(part.unexamined for part in splits.values()):
+            left = f"{counted(unexamined, 'record')} too large to check"
+            yield Measure("schema.unexamined", unexamined, left)
         if uncounted := sorted(self._uncounted(splits)):
             many = f"more than {MAX_DISTINCT:,} different values"
             text = f"`unique_constraints` not checked: {many} in {listed(uncounted)}"
@@ -199,7 +192,7 @@ class SchemaJudge:
         """Check the rules on the presence of features in a whole split."""
         if not part.examples:
             return
-        schema = self._schemas.of(split)
+        schema = self.schemas.of(split)
         rules: tuple[SchemaFeature | SparseFeature, ...] = (*schema.features, *schema.sparse)
         for rule in rules:
             absent = part.absent.get(rule.name, 0)
@@ -216,7 +209,7 @@ class SchemaJudge:
     def _judge_distinct(self, split: str, part: SchemaPart) -> None:
         """Check the number of distinct values of a split's features."""
         for name, distinct in part.distinct.items():
-            rule = self._schemas.of(split).by_name[name]
+            rule = self.schemas.of(split).by_name[name]
             bounds = rule.distinct
             if bounds is None or distinct.verdict(bounds) is not False:
                 continue
@@ -231,7 +224,7 @@ class SchemaJudge:
             name
             for split, part in splits.items()
             for name, distinct in part.distinct.items()
-            if (bounds := self._schemas.of(split).by_name[name].distinct) is not None
+            if (bounds := self.schemas.of(split).by_name[name].distinct) is not None
             and distinct.verdict(bounds) is None
         }
 
@@ -239,11 +232,12 @@ class SchemaJudge:
 def _declaration(name: str, part: SchemaPart) -> str:
     """A declaration that fits a feature's values in the data; empty if none is possible."""
     seen = SeenFeature()
-    for kind, (number, fewest, most) in part.unexpected.get(name, {}).items():
+    for kind, each in part.unexpected.get(name, {}).items():
         if kind == Kind.UNSET:
-            seen.unset = number
+            seen.unset = each.examples
         else:
-            seen.kinds[Kind(kind)] = KindSummary(examples=number, fewest=fewest, most=most)
+            lengths = KindSummary(examples=each.examples, fewest=each.fewest, most=each.most)
+            seen.kinds[Kind(kind)] = lengths
     if not seen.kinds and not seen.unset:
         return ""
     lines = draft_feature(name, seen, part.examples)

@@ -34,7 +34,7 @@ from tfrecreg.core.schema.check import (
     value_problem,
 )
 from tfrecreg.core.schema.compiled import SplitSchemas
-from tfrecreg.core.schema.definition import Schema, ValueCount
+from tfrecreg.core.schema.definition import Schema
 from tfrecreg.core.schema.domain_check import ValueCheck, value_check
 from tfrecreg.core.schema.environments import environment_options
 from tfrecreg.core.schema.payload_kinds import other_location
@@ -87,7 +87,7 @@ def _list_problems(
 ) -> Iterator[Problem]:
     """The problems of one list: for each code, only the first step with this problem."""
     name, feature = rule.name, rule.feature
-    if not _is_within(len(steps), rule.steps):
+    if not rule.steps.allows(len(steps)):
         message = rule_text(feature, f"have {bounds_text(rule.steps, 'step')}")
         yield Problem(SCH004, name, message, f"found {counted(len(steps), 'step')}")
     typed = length = False
@@ -100,7 +100,7 @@ def _list_problems(
                 detail = f"found {KIND_NAMES[step.kind]}"
                 yield Problem(SCH003, name, rule_text(feature, f"be {feature.kind}"), detail)
             continue
-        wrong = not _is_within(step.count, rule.values) or step.count % feature.multiple_of
+        wrong = not rule.values.allows(step.count) or step.count % feature.multiple_of
         if wrong and not length:
             length = True
             detail = f"found {counted(step.count, 'value')} in step {number}"
@@ -113,10 +113,6 @@ def _list_problems(
             if problem.code not in found:
                 found.add(problem.code)
                 yield problem._replace(detail=f"{problem.detail}; step {number}")
-
-
-def _is_within(number: int, bounds: ValueCount) -> bool:
-    return (bounds.min or 0) <= number and (bounds.max is None or number <= bounds.max)
 
 
 class SequenceVisitor(SchemaVisitor):

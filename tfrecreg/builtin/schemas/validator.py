@@ -37,7 +37,7 @@ class SchemaValidator(Validator):
     def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], SchemaVisitor]:
         """Compile the schema."""
         # Imported here, because a check of files without a schema only calls `applies`.
-        from tfrecreg.builtin.schemas.records import SchemaJudge, SchemaPart
+        from tfrecreg.builtin.schemas.records import SchemaJudge, SchemaPart, SchemaVisitor
         from tfrecreg.core.schema.compiled import compile_split_schemas
 
         self.part_codec = JsonCodec(SchemaPart, self.codes)
@@ -48,13 +48,7 @@ class SchemaValidator(Validator):
             return judge.visitor
         schemas = compile_split_schemas(_schema(target), options)
         self.judge = SchemaJudge(schemas)
-        return partial(self.visitor_class(), schemas)
-
-    def visitor_class(self) -> type[SchemaVisitor]:
-        """The class of the visitors. Subclasses that need more than a finding override it."""
-        from tfrecreg.builtin.schemas.records import SchemaVisitor
-
-        return SchemaVisitor
+        return partial(SchemaVisitor, schemas)
 
     def part_key(self, target: Target, options: Mapping[str, Any]) -> str:
         return key_from(target.schema, options=options)

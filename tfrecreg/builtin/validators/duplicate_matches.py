@@ -19,7 +19,7 @@ import weakref
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -39,9 +39,14 @@ RUN_ROW = np.dtype(
 record with the fingerprint. `record` is the number of that record, relative to the run's first
 record. `copies` is the number of records with the fingerprint.
 """
+_MERGED_ROW = np.dtype(
+    [("high", "<u8"), ("low", "<u8")]
+    + [(name, "<i8") for name in ("offset", "record", "copies", "shard")]
+)
 
 Rows = npt.NDArray[np.void]
-"""An array of :data:`RUN_ROW`, sorted by both halves of the fingerprint."""
+"""An array of :data:`RUN_ROW`, sorted by both halves of the fingerprint. Merged rows also have the
+shard's position in the target, and `record` is the number of the record in the shard."""
 
 _MOST_ROWS = 1 << 19
 """Maximum number of rows in a run. These rows take 16 MiB."""
@@ -150,42 +155,34 @@ class RunBuilder:
         rows["offset"] = offsets[order[starts]]
         rows["record"] = records[order[starts]] - records[0]
         rows["copies"] = np.diff(np.append(starts, len(order)))
-        self._note_pairs(records, offsets, order, starts, new)
         run = Run(int(records[0]), len(rows), "", rows.tobytes())
         self._runs.append(run.stored(self._storage))
-
-    def _note_pairs(
-        self,
-        records: npt.NDArray[np.int64],
-        offsets: npt.NDArray[np.int64],
-        order: npt.NDArray[np.intp],
-        starts: npt.NDArray[np.intp],
-        new: npt.NDArray[np.bool_],
-    ) -> None:
-        room = MAX_LOCATIONS - len(self._pairs)
-        if room <= 0:
-            return
-        again = order[~new]
-        earlier = order[starts[np.cumsum(new) - 1]][~new]
-        for at in np.argsort(again, kind="stable")[:room].tolist():
-            place = again[at]
-            pair = Pair(int(records[place]), int(offsets[place]), int(records[earlier[at]]))
-            self._pairs.append(pair)
+        if room := MAX_LOCATIONS - len(self._pairs):
+            again, earlier = order[~new], order[starts[np.cumsum(new) - 1]][~new]
+            first = np.argsort(again, kind="stable")[:room]
+            places = (records[again[first]], offsets[again[first]], records[earlier[first]])
+            self._pairs += map(Pair._make, np.stack(places, axis=1).tolist())
 
 
-def read_in_order(
-    storage: Storage, runs: Sequence[Run], at_once: int = _AT_ONCE
-) -> Iterator[list[Rows]]:
-    """Yield ranges of fingerprints in ascending order: for each range, the rows of every run."""
-    ranges = max(1, -(-sum(run.rows for run in runs) // at_once))
-    starts = [0] * len(runs)
+def merged_rows(storage: Storage, runs: Sequence[Sequence[Run]]) -> Iterator[Rows]:
+    """Yield the rows of all runs, in ranges of fingerprints, which ascend. The rows of a range are
+    in the order of shards and runs. `runs` has the runs of each shard.
+    """
+    flat = [(shard, run) for shard, each in enumerate(runs) for run in each]
+    ranges = -(-sum(run.rows for _, run in flat) // _AT_ONCE)
+    starts = [0] * len(flat)
     for number in range(1, ranges + 1):
-        bound = number * _END // ranges
-        found = [
-            _below(storage, run, start, bound) for run, start in zip(runs, starts, strict=True)
-        ]
-        starts = [start + len(rows) for start, rows in zip(starts, found, strict=True)]
-        yield found
+        parts = []
+        for at, (shard, run) in enumerate(flat):
+            rows = _below(storage, run, starts[at], number * _END // ranges)
+            starts[at] += len(rows)
+            part = np.empty(len(rows), _MERGED_ROW)
+            for name in RUN_ROW.names or ():
+                part[name] = rows[name]
+            part["record"] += run.first
+            part["shard"] = shard
+            parts.append(part)
+        yield np.concatenate(parts)
 
 
 def _below(storage: Storage, run: Run, start: int, bound: int) -> Rows:
@@ -208,13 +205,17 @@ TRAIN = "train"
 
 
 class Match(NamedTuple):
-    """Two equal records. Their shards are given as positions in the target."""
+    """A record, and an earlier record that equals it or has the same image with another label.
+    Their shards are given as positions in the target.
+    """
 
     shard: int
     record: int
     offset: int
     other_shard: int
     other_record: int
+    label: int = 0
+    other_label: int = 0
 
 
 class MatchCount:
@@ -222,19 +223,32 @@ class MatchCount:
 
     def __init__(self) -> None:
         self.count = 0
-        self._places: _Ints = np.empty((0, len(Match._fields)), np.int64)
+        self._places: list[_Ints] = []
 
     def add(self, count: int, places: _Ints) -> None:
-        """Add matches."""
+        """Add matches. The columns of `places` are the fields of :class:`Match`."""
         self.count += count
-        places = np.concatenate((self._places, places))
-        order = np.lexsort((places[:, 1], places[:, 0]))
-        self._places = places[order[:MAX_LOCATIONS]]
+        every = np.concatenate((*self._places, places))
+        order = np.lexsort((every[:, 1], every[:, 0]))
+        self._places = [every[order[:MAX_LOCATIONS]]]
 
     @property
     def matches(self) -> list[Match]:
         """The first matches, in the order of shards and records."""
-        return [Match(*row) for row in self._places.tolist()]
+        return [Match(*row) for places in self._places for row in places.tolist()]
+
+
+def _places_of(rows: Rows) -> _Ints:
+    return np.stack((rows["shard"], rows["record"], rows["offset"]), axis=1)
+
+
+def _begins(*keys: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    """Whether each row begins a group of rows with equal keys."""
+    new = np.zeros(len(keys[0]), np.bool_)
+    new[:1] = True
+    for key in keys:
+        new[1:] |= key[1:] != key[:-1]
+    return new
 
 
 class Matches:
@@ -259,36 +273,15 @@ class Matches:
         ]
         return sorted(found, key=lambda each: each[:2])
 
-    def add(self, runs: Sequence[tuple[int, Run]], rows: Iterable[Rows]) -> None:
-        """Add a range of fingerprints. `rows` has the rows of each run in this range."""
-        parts = [
-            (shard, run.first, each)
-            for (shard, run), each in zip(runs, rows, strict=True)
-            if each.size
-        ]
-        if not parts:
-            return
-        high = np.concatenate([each["high"] for _, _, each in parts])
-        low = np.concatenate([each["low"] for _, _, each in parts])
-        lengths = [len(each) for _, _, each in parts]
-        # Runs come in order of shard and record. The sort is stable, so equal rows keep it.
-        order = np.lexsort((low, high))
-        high, low = high[order], low[order]
-        same = (high[1:] == high[:-1]) & (low[1:] == low[:-1])
-        copies = np.concatenate([each["copies"] for _, _, each in parts])[order].astype(np.int64)
-        kept = copies > 1
-        kept[1:] |= same
-        kept[:-1] |= same
-        if not kept.any():
-            return
-        order = order[kept]
-        shard = np.repeat(np.array([shard for shard, _, _ in parts], np.int64), lengths)[order]
-        first = np.repeat(np.array([first for _, first, _ in parts], np.int64), lengths)[order]
-        record = first + np.concatenate([each["record"] for _, _, each in parts])[order]
-        offset = np.concatenate([each["offset"] for _, _, each in parts])[order].astype(np.int64)
-        new = np.ones(len(order), np.bool_)
-        new[1:] = ~((high[kept][1:] == high[kept][:-1]) & (low[kept][1:] == low[kept][:-1]))
-        self._count(new, np.stack((shard, record.astype(np.int64), offset), axis=1), copies[kept])
+    def take(self, rows: Rows) -> None:
+        """Add a range of merged rows."""
+        # Rows come in order of shard and record. The sort is stable, so equal rows keep it.
+        rows = rows[np.lexsort((rows["low"], rows["high"]))]
+        new = _begins(rows["high"], rows["low"])
+        kept = (rows["copies"] > 1) | ~new
+        kept[:-1] |= ~new[1:]
+        if kept.any():
+            self._count(new[kept], _places_of(rows[kept]), rows["copies"][kept])
 
     def again(self, shard: int, places: Iterable[tuple[int, int, int]]) -> None:
         """Add the locations of equal records in the same run. `add` counts these matches."""
@@ -300,8 +293,7 @@ class Matches:
     def _count(self, new: npt.NDArray[np.bool_], places: _Ints, copies: _Ints) -> None:
         """Count rows in order."""
         split = self._split_of[places[:, 0]]
-        start = new.copy()
-        start[1:] |= split[1:] != split[:-1]
+        start = new | _begins(split)
         starts = np.flatnonzero(start)  # of the groups with equal fingerprint and split
         number = np.cumsum(start) - 1
         extra = np.add.reduceat(copies, starts) - 1
@@ -361,60 +353,23 @@ def add_labels(
             runs.add(key, batch.first + position, batch.offsets[position])
 
 
-class Contradiction(NamedTuple):
-    """A record, and an earlier record with the same image and a different label."""
+class Contradictions(MatchCount):
+    """Counts images with several labels. Ranges of fingerprints are added one by one."""
 
-    shard: int
-    record: int
-    offset: int
-    label: int
-    other_shard: int
-    other_record: int
-    other_label: int
-
-
-class Contradictions:
-    """Collects images with several labels. Ranges of fingerprints are added one by one."""
-
-    def __init__(self) -> None:
-        self.count = 0
-        """Number of images with several labels."""
-        self.first: list[Contradiction] = []
-        """The first contradictions, sorted by shard and record."""
-
-    def add(self, runs: Sequence[tuple[int, Run]], rows: Iterable[Rows]) -> None:
-        """Add a range of fingerprints. `rows` has the rows of each run in this range."""
-        parts = [(shard, run.first, each) for (shard, run), each in zip(runs, rows, strict=True)]
-        every = np.concatenate([each for _, _, each in parts])
-        image = every["low"] >> np.uint64(32)
-        order = np.lexsort((every["low"], every["high"]))
-        high, image, low = every["high"][order], image[order], every["low"][order]
-        same = (high[1:] == high[:-1]) & (image[1:] == image[:-1])
-        others = np.flatnonzero(same & (low[1:] != low[:-1]))
-        if not others.size:
-            return
-        starts = np.flatnonzero(np.concatenate(([True], ~same)))
-        ends = np.append(starts[1:], len(order))
-        groups = np.unique(np.searchsorted(starts, others, side="right") - 1)
-        self.count += len(groups)
-        sizes = [len(each) for _, _, each in parts]
-        shards = np.repeat([shard for shard, _, _ in parts], sizes)
-        firsts = np.repeat([first for _, first, _ in parts], sizes)
-        found = self.first
-        for group in groups.tolist():
-            places = sorted(
-                (
-                    int(shards[row]),
-                    int(firsts[row]) + int(every["record"][row]),
-                    int(every["offset"][row]),
-                    int(every["low"][row]) & 0xFFFFFFFF,
-                )
-                for row in order[starts[group] : ends[group]].tolist()
-            )
-            # The first record whose label differs from the label of the image's first record.
-            shard, record, _, label = places[0]
-            other = next(each for each in places if each[3] != label)
-            found.append(Contradiction(*other, shard, record, label))
-            if len(found) > 100 * MAX_LOCATIONS:
-                found = sorted(found)[:MAX_LOCATIONS]
-        self.first = sorted(found)[:MAX_LOCATIONS]
+    def take(self, rows: Rows) -> None:
+        """Add a range of merged rows: see :func:`add_labels`."""
+        image = rows["low"] >> np.uint64(32)
+        order = np.lexsort((rows["record"], rows["shard"], image, rows["high"]))
+        rows, image = rows[order], image[order]
+        label = (rows["low"] & np.uint64(_LABELS - 1)).astype(np.int64)
+        start = _begins(rows["high"], image)
+        first = np.flatnonzero(start)[np.cumsum(start) - 1]
+        # The first record whose label differs from the label of the image's first record.
+        others = np.flatnonzero(label != label[first])
+        _, at = np.unique(first[others], return_index=True)
+        other = others[at]
+        first = first[other]
+        places = _places_of(rows)
+        labels = (label[other], label[first])
+        found = np.column_stack((places[other], places[first][:, :2], *labels))
+        self.add(len(found), found)

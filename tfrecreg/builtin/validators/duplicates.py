@@ -10,14 +10,13 @@ from functools import partial
 from typing import Any
 
 from tfrecreg.builtin.validators.duplicate_matches import (
-    Contradiction,
     Contradictions,
     Match,
     MatchCount,
     Matches,
     Run,
     RunFolder,
-    read_in_order,
+    merged_rows,
 )
 from tfrecreg.builtin.validators.fingerprints import (
     DuplicatesCodec,
@@ -35,7 +34,7 @@ from tfrecreg.core.schema.labels import IMAGE_LABEL, OF_OBJECTS
 from tfrecreg.core.values.codes import DUP001, DUP002, DUP004, DUP005
 from tfrecreg.core.values.config import read_limits
 from tfrecreg.core.values.findings import Code, Finding, Location, Measure, Severity
-from tfrecreg.core.values.shards import class_name, named_classes
+from tfrecreg.core.values.shards import LabelMap, class_name, named_classes
 from tfrecreg.core.values.text import safe
 
 
@@ -86,14 +85,24 @@ class DuplicatesValidator(Validator):
     ) -> Iterator[Finding | Measure]:
         shards = [shard for shard, _ in parts]
         splits = [shard.split for shard in shards]
-        matches = self._matches(splits, [part.runs for _, part in parts])
+        matches, groups = Matches(splits), Matches(splits)
+        self._read([part.runs for _, part in parts], matches)
+        self._read([part.groups for _, part in parts], groups)
         for number, (_, part) in enumerate(parts):
             matches.again(number, part.pairs)
-        groups = self._matches(splits, [part.groups for _, part in parts])
+        found = Contradictions()
+        self._read([part.labelled for _, part in parts], found)
+        mapped = (target.labels[each] for each in _labels(target) if each in target.labels)
+        names = named_classes(next(mapped, ()))
         tally, what = Tally(), self._compared([part for _, part in parts])
+
+        def tell(code: Code, message: str, seen: MatchCount, split: str, other: str = "") -> None:
+            places = list(self._places(code, seen, shards, names))
+            tally.add_places(code, message, places, seen.count, split=split, subject=other)
+
         for split, seen in matches.within():
             message = f"a record{_split(split)} has the same {what} as an earlier one"
-            self._add(tally, DUP001, message, split, "", seen, shards, "the same as")
+            tell(DUP001, message, seen, split)
         different = Counter[str]()  # records or images, by split
         for shard, part in parts:
             different[shard.split] += part.compared
@@ -109,14 +118,14 @@ class DuplicatesValidator(Validator):
                     f"{_split(smaller)} are shared ({100 * share:.3g} %), which is above the "
                     f"limit of {100 * limit:.3g} %"
                 )
-            self._add(tally, code, message, split, other, seen, shards, "the same as")
+            tell(code, message, seen, split, other)
         for split, other, seen in groups.across():
             by = self._options.group or self._options.group_key or ""
             message = (
                 f"a record{_split(split)} is in a group{_split(other)}, according to `{safe(by)}`"
             )
-            self._add(tally, DUP004, message, split, other, seen, shards, "in the same group as")
-        self._tell_contradictions(tally, target, shards, [part.labelled for _, part in parts])
+            tell(DUP004, message, seen, split, other)
+        tell(DUP005, "an image has different labels in different records", found, "")
         yield from tally.findings(target.dataset)
         compared = sum(part.compared for _, part in parts)
         extra = sum(seen.count for _, seen in matches.within())
@@ -130,35 +139,11 @@ class DuplicatesValidator(Validator):
             left = sum(part.ungrouped for _, part in parts)
             yield Measure("duplicates.ungrouped", left, f"{left} records without a group")
 
-    def _matches(self, splits: Sequence[str], runs: Sequence[Sequence[Run]]) -> Matches:
-        matches = Matches(splits)
-        self._read(runs, matches)
-        return matches
-
     def _read(self, runs: Sequence[Sequence[Run]], into: Matches | Contradictions) -> None:
         """Pass the rows of all runs, from all shards, to a collector."""
-        flat = [(number, run) for number, each in enumerate(runs) for run in each]
-        if flat and self._folder is not None:
-            for rows in read_in_order(self._folder.storage, [run for _, run in flat]):
-                into.add(flat, rows)
-
-    def _tell_contradictions(
-        self, tally: Tally, target: Target, shards: Sequence[Shard], runs: Sequence[Sequence[Run]]
-    ) -> None:
-        """Find DUP005: one image with several labels."""
-        found = Contradictions()
-        self._read(runs, found)
-        mapped = (target.labels[each] for each in _labels(target) if each in target.labels)
-        names = named_classes(next(mapped, ()))
-        keys = _keys(shards, found.first)
-        places = []
-        for each in found.first:
-            own, other = (class_name(names, label) for label in (each.label, each.other_label))
-            partner = _record(shards, each.other_shard, each.other_record, keys)
-            detail = f"labeled {own}, but the same image is labeled {other} in {partner}"
-            places.append(_place(shards, each, keys, detail))
-        message = "an image has different labels in different records"
-        tally.add_places(DUP005, message, places, found.count)
+        if self._folder is not None:
+            for rows in merged_rows(self._folder.storage, runs):
+                into.take(rows)
 
     def _compared(self, parts: Sequence[DuplicatesPart]) -> str:
         """What was compared, for messages."""
@@ -169,67 +154,49 @@ class DuplicatesValidator(Validator):
             return "content"
         return "pixels" if options.pixels else "image"
 
-    def _add(
-        self,
-        tally: Tally,
-        code: Code,
-        message: str,
-        split: str,
-        other: str,
-        seen: MatchCount,
-        shards: Sequence[Shard],
-        relation: str,
-    ) -> None:
-        """Add one finding, with the keys of its first pairs."""
+    def _places(
+        self, code: Code, seen: MatchCount, shards: Sequence[Shard], names: LabelMap
+    ) -> Iterator[Location]:
+        """The places of the first matches, with their keys."""
         matches = seen.matches
-        keys, pattern = _keys(shards, matches), self._options.group_key
-        places = []
+        records = {(shards[each.shard].name, each.record) for each in matches}
+        records |= {(shards[each.other_shard].name, each.other_record) for each in matches}
+        keys = keys_of(shards, records)
         for each in matches:
-            key = keys.get((shards[each.shard].name, each.record))
-            detail = f"{relation} {_record(shards, each.other_shard, each.other_record, keys)}"
-            if code is DUP004 and key is not None and pattern is not None:
-                detail = f"`{safe(group_of(re.compile(pattern), key) or '')}`: {detail}"
-            places.append(_place(shards, each, keys, detail))
-        tally.add_places(code, message, places, seen.count, split=split, subject=other)
+            shard, other = shards[each.shard], shards[each.other_shard].name
+            key, other_key = (
+                keys.get((shard.name, each.record)),
+                keys.get((other, each.other_record)),
+            )
+            detail = f"record {each.other_record} of {safe(other)}"
+            if other_key is not None:
+                detail += f", key {safe(other_key)}"
+            yield Location(
+                split=shard.split or None,
+                shard=shard.name,
+                record=each.record,
+                offset=each.offset,
+                key=key,
+                detail=f"{self._relation(code, each, key, names)} {detail}",
+            )
 
-
-_Keys = Mapping[tuple[str | None, int | None], str]
-
-
-def _record(shards: Sequence[Shard], shard: int, record: int, keys: _Keys) -> str:
-    """A record in words, with its key if known."""
-    name = shards[shard].name
-    key = keys.get((name, record))
-    return f"record {record} of {safe(name)}" + (f", key {safe(key)}" if key is not None else "")
-
-
-def _place(
-    shards: Sequence[Shard], found: Match | Contradiction, keys: _Keys, detail: str
-) -> Location:
-    shard = shards[found.shard]
-    return Location(
-        split=shard.split or None,
-        shard=shard.name,
-        record=found.record,
-        offset=found.offset,
-        key=keys.get((shard.name, found.record)),
-        detail=detail,
-    )
+    def _relation(self, code: Code, match: Match, key: str | None, names: LabelMap) -> str:
+        """How a record is related to the other record of a match."""
+        if code is DUP005:
+            own, other = (class_name(names, each) for each in (match.label, match.other_label))
+            return f"labeled {own}, but the same image is labeled {other} in"
+        if code is not DUP004:
+            return "the same as"
+        pattern, group = self._options.group_key, ""
+        if key is not None and pattern is not None:
+            group = f"`{safe(group_of(re.compile(pattern), key) or '')}`: "
+        return f"{group}in the same group as"
 
 
 def _labels(target: Target) -> tuple[str, ...]:
     """The features that may hold an image's label. Features with a label map come first."""
     named = (name for name in sorted(target.labels) if name not in OF_OBJECTS)
     return tuple(dict.fromkeys((*named, IMAGE_LABEL, "label")))
-
-
-def _keys(shards: Sequence[Shard], pairs: Iterable[Match | Contradiction]) -> _Keys:
-    """The keys of both records in each pair, by shard name and record number."""
-    wanted: dict[str, set[int]] = {}
-    for each in pairs:
-        wanted.setdefault(shards[each.shard].name, set()).add(each.record)
-        wanted.setdefault(shards[each.other_shard].name, set()).add(each.other_record)
-    return keys_of(shards, wanted)
 
 
 def _split(split: str) -> str:

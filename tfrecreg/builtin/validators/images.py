@@ -5,10 +5,10 @@ It also finds images whose size differs strongly from that of the other images.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from heapq import merge
 from importlib.metadata import version
 from itertools import accumulate
 from typing import Annotated, Any
@@ -17,7 +17,7 @@ from msgspec import Meta
 
 from tfrecreg.core.build.sources.object_source import has_places
 from tfrecreg.core.check.scan.interface import Shard, Target, Validator, Visitor
-from tfrecreg.core.check.scan.tally import JsonCodec, Tally, add_up, key_from
+from tfrecreg.core.check.scan.tally import JsonCodec, Tally, TallyRow, add_up, key_from
 from tfrecreg.core.example.model import Example
 from tfrecreg.core.images.decoder import FeatureDecoder, Undecodable, require_pillow, verify_pixels
 from tfrecreg.core.images.model import ImageError, ImageHeader
@@ -34,7 +34,7 @@ from tfrecreg.core.schema.image_features import (
 from tfrecreg.core.schema.payload_kinds import Table, Tables, tables_of
 from tfrecreg.core.values.codes import IMG004, IMG005, IMG006, IMG007, IMG008, IMG009, CodeList
 from tfrecreg.core.values.config import read_limits
-from tfrecreg.core.values.findings import Code, Finding, Location, Measure
+from tfrecreg.core.values.findings import MAX_LOCATIONS, Code, Finding, Measure
 from tfrecreg.core.values.text import safe
 
 _LEAST = 100
@@ -44,78 +44,35 @@ _SHARE = 100
 _APART = 6
 """A size is unusual if it differs from the median size by more than `_APART` powers of two."""
 
-_PLACES = 20
-"""Maximum number of places to keep for each size, because no finding lists more places."""
 
+def unusual_sizes(sizes: Tally, dataset: str) -> Iterator[Finding]:
+    """Findings about images far larger or smaller than the median, if such images are rare.
 
-@dataclass(slots=True)
-class _Size:
-    count: int = 0
-    places: list[Location] = field(default_factory=list)
-    """The places of the first images."""
-
-    def merge(self, other: _Size) -> None:
-        self.count += other.count
-        self.places = list(merge(self.places, other.places, key=Location.order))[:_PLACES]
-
-
-@dataclass(slots=True)
-class ImageSizes:
-    """Counts images by feature and size, and keeps the places of the first images. Mergeable,
-    picklable.
-
-    A size is the number of pixels, rounded to a power of two, so memory is bounded.
+    The subject of a row in `sizes` is a number of pixels, rounded to a power of two, so memory is
+    bounded.
     """
-
-    sizes: dict[str, dict[int, _Size]] = field(default_factory=dict)
-
-    def add(self, feature: str, pixels: int) -> bool:
-        """Count an image. Returns whether :meth:`place` should also be called for it."""
-        size = self._size(feature, pixels.bit_length())
-        size.count += 1
-        return size.count <= _PLACES
-
-    def place(self, feature: str, pixels: int, location: Location) -> None:
-        """Remember where an image is."""
-        self._size(feature, pixels.bit_length()).places.append(location)
-
-    def merge(self, other: ImageSizes) -> None:
-        for feature, sizes in other.sizes.items():
-            for size, theirs in sizes.items():
-                self._size(feature, size).merge(theirs)
-
-    def _size(self, feature: str, size: int) -> _Size:
-        sizes = self.sizes.get(feature)
-        if sizes is None:
-            sizes = self.sizes[feature] = {}
-        found = sizes.get(size)
-        if found is None:
-            found = sizes[size] = _Size()
-        return found
-
-    def findings(self, dataset: str) -> Iterator[Finding]:
-        """Findings about images far larger or smaller than the median, if such images are rare."""
-        tally = Tally()
-        for feature, found in sorted(self.sizes.items()):
-            sizes = sorted(found.items())
-            sums = list(accumulate(each.count for _, each in sizes))
-            total = sums[-1]
-            median = next(
-                size for (size, _), upto in zip(sizes, sums, strict=True) if 2 * upto >= total
+    tally = Tally()
+    by_feature: dict[str, dict[int, TallyRow]] = {}
+    for row in sizes.rows():
+        by_feature.setdefault(row.group.feature, {})[int(row.group.subject)] = row
+    for feature, found in sorted(by_feature.items()):
+        sums = list(accumulate(found[size].times for size in sorted(found)))
+        total = sums[-1]
+        median = sorted(found)[next(at for at, upto in enumerate(sums) if 2 * upto >= total)]
+        rare = [size for size in sorted(found) if abs(size - median) > _APART]
+        if total < _LEAST or sum(found[size].times for size in rare) * _SHARE > total:
+            continue
+        for size in rare:
+            is_large = size > median
+            limit = f"{1 << _APART} times" if is_large else f"1/{1 << _APART} of"
+            asks = f"have at {'most' if is_large else 'least'} {limit} the pixels"
+            message = f"`{safe(feature)}` should {asks} of the median image"
+            subject = "large" if is_large else "small"
+            row = found[size]
+            tally.add_places(
+                IMG008, message, row.locations, row.times, feature=feature, subject=subject
             )
-            rare = [each for each in sizes if abs(each[0] - median) > _APART]
-            if total < _LEAST or sum(each.count for _, each in rare) * _SHARE > total:
-                continue
-            for size, each in rare:
-                is_large = size > median
-                limit = f"{1 << _APART} times" if is_large else f"1/{1 << _APART} of"
-                asks = f"have at {'most' if is_large else 'least'} {limit} the pixels"
-                message = f"`{safe(feature)}` should {asks} of the median image"
-                subject = "large" if is_large else "small"
-                tally.add_places(
-                    IMG008, message, each.places, each.count, feature=feature, subject=subject
-                )
-        return tally.findings(dataset)
+    return tally.findings(dataset)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,7 +98,8 @@ class ImagesPart:
     """Number of images without a readable header."""
     decoded: int = 0
     """Number of images that were decoded without an error."""
-    sizes: ImageSizes = field(default_factory=ImageSizes)
+    sizes: Tally = field(default_factory=Tally)
+    """Images by feature and size: see :func:`unusual_sizes`."""
 
 
 class ImagesVisitor(Visitor):
@@ -155,6 +113,7 @@ class ImagesVisitor(Visitor):
         self._decoders = decoders
         self._shard = shard
         self._part = ImagesPart()
+        self._sizes: Counter[tuple[str, int]] = Counter()
         self._add = partial(self._part.tally.add_record, shard)
 
     def batch(self, batch: RecordBatch) -> None:
@@ -178,8 +137,7 @@ class ImagesVisitor(Visitor):
         """Check the images of records of one layout. Yield positions that have findings."""
         says = declared_columns(tables, table, name)
         rows = zip(table.positions.tolist(), tables.values(table, name), says, strict=True)
-        formats, most = self._part.formats, self._options.max_pixels
-        sizes = self._part.sizes
+        most = self._options.max_pixels
         has_boxes = has_places(table.sample)
         for position, data, declared in rows:
             try:
@@ -197,14 +155,18 @@ class ImagesVisitor(Visitor):
             ):
                 yield position
             else:
-                formats[header.format] = formats.get(header.format, 0) + 1
-                if sizes.add(name, pixels):
-                    self._place(batch, position, name, header)
+                self._count(batch, position, name, header)
 
-    def _place(self, batch: RecordBatch, position: int, name: str, header: ImageHeader) -> None:
-        detail = f"{header.width} × {header.height} pixels"
-        place = self._shard.locate(batch, position, feature=name, detail=detail)
-        self._part.sizes.place(name, header.height * header.width, place)
+    def _count(self, batch: RecordBatch, position: int, name: str, header: ImageHeader) -> None:
+        """Count an image by format and size. Only the first images of a size have a place."""
+        formats = self._part.formats
+        formats[header.format] = formats.get(header.format, 0) + 1
+        size = name, (header.height * header.width).bit_length()
+        self._sizes[size] += 1
+        if self._sizes[size] <= MAX_LOCATIONS:
+            detail = f"{header.width} × {header.height} pixels"
+            place = self._shard.locate(batch, position, feature=name, detail=detail)
+            self._part.sizes.add(IMG008, "", place, feature=name, subject=str(size[1]))
 
     def _look_at(self, batch: RecordBatch, position: int, example: Example | None) -> None:
         """Check the images of one record."""
@@ -217,6 +179,10 @@ class ImagesVisitor(Visitor):
 
     def close(self, end: StreamEnd) -> ImagesPart:
         del end
+        for (name, size), count in self._sizes.items():
+            if count > MAX_LOCATIONS:
+                more = count - MAX_LOCATIONS
+                self._part.sizes.add(IMG008, "", None, feature=name, subject=str(size), count=more)
         return self._part
 
     def _look(
@@ -247,7 +213,7 @@ class ImagesVisitor(Visitor):
             message = f"{shown} should be an image with a readable header"
             self._add(batch, position, IMG004, name, message, str(error))
             return
-        part.formats[header.format] = part.formats.get(header.format, 0) + 1
+        self._count(batch, position, name, header)
         for each in differences(example, name, data, header) if alone else ():
             self._add(batch, position, each.code, each.feature, each.message, each.detail)
         reason = why_undecodable(data, header) if decoder is None else None
@@ -264,8 +230,6 @@ class ImagesVisitor(Visitor):
             detail = f"the {header.format.upper()} is cut off after {len(data)} bytes"
             self._add(batch, position, IMG004, name, message, detail)
         pixels = header.height * header.width
-        if part.sizes.add(name, pixels):
-            self._place(batch, position, name, header)
         if pixels > self._options.max_pixels:
             message = f"{shown} should have at most {self._options.max_pixels} pixels"
             detail = f"{len(data)} bytes decode to {header.width} × {header.height} pixels"
@@ -337,7 +301,7 @@ class ImagesValidator(Validator):
         if total.decoded:
             yield Measure("images.decoded", total.decoded, f"{total.decoded} decoded")
         yield from total.tally.findings(target.dataset)
-        yield from total.sizes.findings(target.dataset)
+        yield from unusual_sizes(total.sizes, target.dataset)
 
 
 def _features(target: Target, options: ImagesOptions) -> tuple[str, ...]:

@@ -22,9 +22,14 @@ import numpy as np
 import numpy.typing as npt
 from blake3 import blake3
 
-from tfrecreg.builtin.validators.duplicate_matches import Rows as RunRows
-from tfrecreg.builtin.validators.duplicate_matches import Run, RunBuilder, RunFolder, read_in_order
-from tfrecreg.core.check.scan.indexes import index_of, keys_of
+from tfrecreg.builtin.validators.duplicate_matches import (
+    Rows,
+    Run,
+    RunBuilder,
+    RunFolder,
+    merged_rows,
+)
+from tfrecreg.core.check.scan.indexes import index_of
 from tfrecreg.core.check.scan.interface import RawItems, Shard, Target, Validator, Visitor
 from tfrecreg.core.check.scan.tally import Tally
 from tfrecreg.core.example.decode import decode_or_none
@@ -186,13 +191,12 @@ class Matching:
         return shard, record - int(self._starts[shard])
 
     def _merge(self, records: Sequence[Sequence[Run]], items: Sequence[Run], take: _Take) -> None:
-        flat = [(int(self._starts[at]), run) for at, runs in enumerate(records) for run in runs]
-        count = len(flat)
-        flat += [(0, run) for run in items]
-        for rows in read_in_order(self._storage, [run for _, run in flat]):
-            left = _numbers(flat[:count], rows[:count])
-            right = _numbers(flat[count:], rows[count:])
-            take(*left, *right)
+        starts = np.append(self._starts[:-1], 0)  # the items follow the shards
+        for rows in merged_rows(self._storage, [*records, items]):
+            numbers = starts[rows["shard"]] + rows["record"]
+            is_item = rows["shard"] == len(records)
+            digests = _digests(rows)
+            take(digests[~is_item], numbers[~is_item], digests[is_item], numbers[is_item])
 
     def _by_bytes(
         self,
@@ -226,17 +230,11 @@ class Matching:
         self.records[records], self.items[items] = how, how
 
 
-def _numbers(runs: Sequence[tuple[int, Run]], rows: Sequence[RunRows]) -> tuple[_Digests, _Numbers]:
-    """The digests and record numbers in the rows of several runs. Each digest is one value."""
-    pairs = [(start + run.first, each) for (start, run), each in zip(runs, rows, strict=True)]
-    pairs = [pair for pair in pairs if len(pair[1])]
-    if not pairs:
-        return np.empty(0, "V16"), np.empty(0, np.int64)
-    numbers = np.concatenate([first + each["record"].astype(np.int64) for first, each in pairs])
-    halves = np.empty((len(numbers), 2), ">u8")
-    halves[:, 0] = np.concatenate([each["high"] for _, each in pairs])
-    halves[:, 1] = np.concatenate([each["low"] for _, each in pairs])
-    return halves.view("V16").reshape(-1), numbers
+def _digests(rows: Rows) -> _Digests:
+    """The digests of rows, each as one value."""
+    halves = np.stack((rows["high"], rows["low"]), axis=1).astype(">u8")
+    digests: _Digests = halves.view("V16").reshape(-1)
+    return digests
 
 
 def _once(digests: _Digests, numbers: _Numbers) -> tuple[_Digests, _Numbers]:
@@ -311,21 +309,12 @@ def _add_records(tally: Tally, matching: Matching, shards: Sequence[Shard], targ
     differs = f"its image differs from the image of the item with the same name in {of}"
     for code, how, message in ((SRC091, NOT, strange), (SRC017, BY_NAME, differs)):
         found = np.flatnonzero(matching.records == how)
-        places = [matching.place(int(each)) for each in found[:MAX_LOCATIONS]]
-        wanted: dict[str, set[int]] = {}
-        for shard, record in places:
-            wanted.setdefault(shards[shard].name, set()).add(record)
-        keys = keys_of(shards, wanted)
-        found_at = [
-            Location(
-                split=shards[shard].split or None,
-                shard=shards[shard].name,
-                record=record,
-                key=keys.get((shards[shard].name, record)),
-            )
-            for shard, record in places
-        ]
-        tally.add_places(code, message, found_at, len(found))
+        places = []
+        for each in found[:MAX_LOCATIONS].tolist():
+            at, record = matching.place(each)
+            split, shard = shards[at].split or None, shards[at].name
+            places.append(Location(split=split, shard=shard, record=record))
+        tally.add_places(code, message, places, len(found))
 
 
 def _add_items(tally: Tally, matching: Matching, raw: RawItems) -> None:

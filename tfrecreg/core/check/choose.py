@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from tfrecreg.core.check.reports import SkippedValidator
-from tfrecreg.core.check.scan.interface import Target, Validator
+from tfrecreg.core.check.scan.interface import Running, Target, Validator
 from tfrecreg.core.plugins.entry_points import is_local
 from tfrecreg.core.plugins.guard import PluginId, calling, is_told, reason_of, traced
 from tfrecreg.core.plugins.manager import Announced, Plugins, has_name, plugins
@@ -27,10 +27,8 @@ from tfrecreg.core.values.text import safe
 class Choice:
     """The chosen validators."""
 
-    running: list[Validator] = field(default_factory=list)
+    running: list[Running] = field(default_factory=list)
     """New validators, in order of name."""
-    announced: list[tuple[PluginId, frozenset[str] | None]] = field(default_factory=list)
-    """The distribution of each validator, and the codes that it may use (None for any code)."""
     skipped: list[SkippedValidator] = field(default_factory=list)
     """Validators that do not apply."""
     notes: list[str] = field(default_factory=list)
@@ -167,10 +165,9 @@ def _consider(
         _not_running(choice, plugin, error, must=must)
         return
     if reason is None:
-        choice.running.append(validator)
         # Bundled validators are not checked here: their tests check their codes.
         codes = None if plugin.is_ours else frozenset(code.code for code in announced.record.codes)
-        choice.announced.append((plugin, codes))
+        choice.running.append(Running(validator, plugin, codes))
     else:
         choice.skipped.append(SkippedValidator(announced.name, str(reason)))
 

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tfrecreg.core.build.sources.guarded import GuardedSource, Record
-from tfrecreg.core.build.sources.interface import Item, Skipped
+from tfrecreg.core.build.sources.interface import Item
 from tfrecreg.core.check.infer import LargeRecords
 from tfrecreg.core.check.options import CheckOptions
 from tfrecreg.core.check.scan.interface import (
@@ -32,6 +32,7 @@ from tfrecreg.core.plugins.manager import plugins
 from tfrecreg.core.records.batch import Fault, RecordBatch, StreamEnd
 from tfrecreg.core.records.batch_columns import batch_digests
 from tfrecreg.core.records.hashing import DIGEST_BYTES, ContentHasher, content_digest, record_digest
+from tfrecreg.core.records.index import Index
 from tfrecreg.core.registry.data import resolve_in
 from tfrecreg.core.registry.manifest import SplitEntry
 from tfrecreg.core.registry.registry import RegistryLike
@@ -118,14 +119,14 @@ class ContentValidator(Validator):
         for shard, part in parts:
             splits.setdefault(shard.split, []).append((shard, part))
         known = set(expected.counts)
-        if expected.manifest is not None:
-            known |= {each.name for each in expected.manifest.splits}
+        if expected.side is not None:
+            known |= {each.name for each in expected.side.manifest.splits}
         if list(splits) == [""] and len(known) == 1:  # files without a split in their names
             splits[known.pop()] = splits.pop("")
         tally = Tally()
         _check_counts(tally, splits, expected.counts)
-        if expected.manifest is not None:
-            _check_version(tally, splits, expected, expected.manifest.splits)
+        if expected.side is not None:
+            _check_version(tally, splits, expected.side)
         elif expected.content is not None:
             _check_digest(tally, splits, expected.content)
         yield from tally.findings(target.dataset)
@@ -140,12 +141,10 @@ def _records(parts: Iterable[tuple[Shard, DigestPart]]) -> int:
 
 def _check_counts(tally: Tally, splits: _Splits, counts: Mapping[str, int]) -> None:
     for split, count in counts.items():
-        if split not in splits:
-            found = "there is no such split"
-        elif (records := _records(splits[split])) != count:
-            found = f"found {records:,}"
-        else:
+        records = _records(splits.get(split, ()))
+        if split in splits and records == count:
             continue
+        found = f"found {records:,}" if split in splits else "there is no such split"
         message = f"expected {count:,} records in `{safe(split)}`, {found}"
         tally.add(SHD010, message, Location(split=split), split=split)
 
@@ -163,10 +162,8 @@ def _check_digest(tally: Tally, splits: _Splits, content: str) -> None:
         tally.add(SHD011, message, Location(detail=f"records: {names}"))
 
 
-def _check_version(
-    tally: Tally, splits: _Splits, expected: Expected, wanted: Sequence[SplitEntry]
-) -> None:
-    name = expected.name
+def _check_version(tally: Tally, splits: _Splits, side: Side) -> None:
+    name, wanted = side.name, side.manifest.splits
     for split in sorted(splits.keys() - {each.name for each in wanted}):
         records = _records(splits[split])
         message = f"the split `{safe(split)}` ({records:,} records) is not in `{name}`"
@@ -182,71 +179,58 @@ def _check_version(
             continue
         digests = b"".join(part.digests for _, part in parts)
         if content_digest([(entry.name, digests)]) != entry.content:
-            _check_split(tally, parts, expected, entry)
+            _check_split(tally, parts, side, entry)
 
 
 def _check_split(
-    tally: Tally, parts: list[tuple[Shard, DigestPart]], expected: Expected, entry: SplitEntry
+    tally: Tally, parts: list[tuple[Shard, DigestPart]], side: Side, entry: SplitEntry
 ) -> None:
     """Report which records of a split differ. If an index is missing, report only that the split
     differs.
     """
-    name, split = expected.name, entry.name
-    other = _Version(expected, split)
-    if other.problem:
+    name, split = side.name, entry.name
+    shards = [at for at, each in enumerate(side.manifest.shards) if each.split == split]
+    rows = [np.empty(0, _ROW)]
+    try:
+        rows += (_rows(_index(side, shard).digests.tobytes()) for shard in shards)
+    except TfrecregError as error:
         message = f"the records of `{safe(split)}` differ from `{name}`"
-        found = f"expected {entry.records:,}, found {_records(parts):,}; {other.problem}"
+        found = f"expected {entry.records:,}, found {_records(parts):,}; {error.message}"
         tally.add(SHD011, message, Location(split=split, detail=found), split=split)
         return
     here = _rows(b"".join(part.digests for _, part in parts))
-    extra, missing = _difference(here, other.digests), _difference(other.digests, here)
+    there = np.concatenate(rows)
+    extra, missing = _difference(here, there), _difference(there, here)
     if len(extra):
         message = f"`{safe(split)}` has records that `{name}` does not have"
         places = [_place(parts, position) for position in extra[:MAX_LOCATIONS]]
         tally.add_places(SHD011, message, places, len(extra), split=split)
     if len(missing):
         message = f"`{safe(split)}` does not have all records of `{name}`"
-        places = [other.place(position) for position in missing[:MAX_LOCATIONS]]
+        places = [_place_there(side, shards, position) for position in missing[:MAX_LOCATIONS]]
         tally.add_places(SHD011, message, places, len(missing), split=split)
 
 
-class _Version:
-    """The records of one split in the expected version, read from its indexes."""
+def _index(side: Side, shard: int) -> Index:
+    index = side.index(shard)
+    if index is None:
+        raise UsageError(
+            "it is unknown which records differ, because the index of "
+            f"`{safe(side.manifest.shards[shard].path)}` in `{side.name}` is not on this machine"
+        )
+    return index
 
-    def __init__(self, expected: Expected, split: str) -> None:
-        manifest = expected.manifest
-        entries = manifest.shards if manifest is not None else []
-        self._entries = [each for each in entries if each.split == split]
-        self._expected = expected
-        self.problem = ""
-        """Why the records are unknown; empty if they are known."""
-        rows = [np.empty(0, _ROW)]
-        for entry in self._entries:
-            try:
-                index = expected.index(entry)
-            except TfrecregError as error:
-                self.problem = error.message
-                return
-            if index is None:
-                self.problem = (
-                    "it is unknown which records differ, because the index of "
-                    f"`{safe(entry.path)}` in `{expected.name}` is not on this machine"
-                )
-                return
-            rows.append(_rows(index.digests.tobytes()))
-        self.digests: SplitRows = np.concatenate(rows)
-        """Digests of the split's records, in the order of its shards."""
 
-    def place(self, position: int) -> Location:
-        """The location of a record: its key, and its place in the expected version."""
-        for entry in self._entries:
-            if position < entry.records:
-                index = self._expected.index(entry)
-                key = index.key(position) if index is not None else None
-                where = f"record {position} of `{safe(entry.path)}` of `{self._expected.name}`"
-                return Location(split=entry.split, key=key, detail=where)
-            position -= entry.records
-        raise IndexError(position)
+def _place_there(side: Side, shards: Sequence[int], position: int) -> Location:
+    """The location of a record of the expected version: its key, and its place in that version."""
+    for shard in shards:
+        entry = side.manifest.shards[shard]
+        if position < entry.records:
+            where = f"record {position} of `{safe(entry.path)}` of `{side.name}`"
+            key = _index(side, shard).key(position)
+            return Location(split=entry.split, key=key, detail=where)
+        position -= entry.records
+    raise IndexError(position)
 
 
 def _place(parts: list[tuple[Shard, DigestPart]], position: int) -> Location:
@@ -269,11 +253,9 @@ def _difference(some: SplitRows, others: SplitRows) -> list[int]:
     """
     names, inverse, counts = np.unique(some, return_inverse=True, return_counts=True)
     known, known_counts = np.unique(others, return_counts=True)
-    have = np.zeros(len(names), np.int64)
-    if len(known):
-        at = np.minimum(np.searchsorted(known, names), len(known) - 1)
-        have = np.where(known[at] == names, known_counts[at], 0)
-    left = np.maximum(counts - have, 0)
+    left = counts
+    _, own, there = np.intersect1d(names, known, assume_unique=True, return_indices=True)
+    left[own] = np.maximum(counts[own] - known_counts[there], 0)
     of_record = inverse.reshape(-1)
     found: list[int] = []
     for position in np.flatnonzero(left[of_record])[::-1].tolist():
@@ -299,16 +281,8 @@ def expected_of(
         return Expected(counts)
     if _DIGEST.fullmatch(same_as):
         return Expected(counts, same_as)
-    resolved = resolve_in(registry, same_as)
-    side: Side = side_of(resolved)
-    numbers = {entry.path: number for number, entry in enumerate(side.manifest.shards)}
-    return Expected(
-        counts,
-        side.manifest.content,
-        side.name,
-        side.manifest,
-        lambda entry: side.index(numbers[entry.path]),
-    )
+    side = side_of(resolve_in(registry, same_as))
+    return Expected(counts, side.manifest.content, side)
 
 
 def raw_items(options: CheckOptions) -> RawItems:
@@ -327,11 +301,8 @@ def raw_items(options: CheckOptions) -> RawItems:
 
 def _items(source: GuardedSource) -> Iterator[RawItem]:
     for entry in source.items():
-        if isinstance(entry, Skipped):
-            yield RawItem(entry.split, entry.key, None, entry.code)
-        elif isinstance(entry, Item):
-            made = source.record(entry, {})
-            if isinstance(made, Record):
-                yield RawItem(entry.split, entry.key, made.payload)
-            else:
-                yield RawItem(entry.split, entry.key, None, made.code)
+        made = source.record(entry, {}) if isinstance(entry, Item) else entry
+        if isinstance(made, Record):
+            yield RawItem(entry.split, entry.key, made.payload)
+        else:
+            yield RawItem(entry.split, entry.key, None, made.code)

@@ -17,16 +17,16 @@ import datetime
 import io
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from blake3 import blake3
 
-from tfrecreg.core.check.reports import Report
+from tfrecreg.core.check.reports import Report, severities_of
 from tfrecreg.core.check.scan.indexes import keys_of
-from tfrecreg.core.check.scan.interface import Shard, Target, Validator
-from tfrecreg.core.plugins.guard import PluginId, calling, reason_of, traced
+from tfrecreg.core.check.scan.interface import Running, Shard, Target, Validator
+from tfrecreg.core.plugins.guard import calling, reason_of, traced
 from tfrecreg.core.registry.absence import fetch_command
 from tfrecreg.core.registry.manifest import is_adopted, is_python_data
 from tfrecreg.core.registry.registry import Registry
@@ -56,7 +56,7 @@ def complete_findings(findings: Sequence[Finding], target: Target) -> list[Findi
 
 def without_repetitions(
     findings: Sequence[Finding],
-    validators: Iterable[tuple[PluginId, Validator]],
+    validators: Iterable[Running],
     severity: Mapping[str, Severity],
 ) -> tuple[list[Finding], list[str]]:
     """The findings that no other finding explains better, and messages about failed validators.
@@ -69,7 +69,7 @@ def without_repetitions(
         return severity_of(finding, severity).rank
 
     kept, problems = list(findings), []
-    for plugin_id, validator in validators if len(findings) > 1 else ():
+    for validator, plugin_id, _ in validators if len(findings) > 1 else ():
         if not overrides(validator, Validator, "explains"):
             continue
         try:
@@ -121,12 +121,15 @@ def _cause_key(code: str, finding: Finding) -> tuple[str, str | None, str | None
 
 def with_keys(findings: Sequence[Finding], shards: Sequence[Shard]) -> list[Finding]:
     """Add keys of records to locations, if the index beside the shard has them."""
-    wanted: dict[str, set[int]] = {}
-    for finding in findings:
-        for each in finding.locations:
-            if each.shard is not None and each.record is not None and each.key is None:
-                wanted.setdefault(each.shard, set()).add(each.record)
-    keys = keys_of(shards, wanted)
+    without = [each for finding in findings for each in finding.locations if each.key is None]
+    keys = keys_of(
+        shards,
+        (
+            (each.shard, each.record)
+            for each in without
+            if each.shard is not None and each.record is not None
+        ),
+    )
     completed = []
     for finding in findings:
         places = (
@@ -328,7 +331,7 @@ def metrics(report: Report) -> dict[str, Any]:
         "bytes": report.bytes,
         "payload_bytes": report.payload_bytes,
         "splits": dict(report.splits),
-        "findings": dict(_severities(report)),
+        "findings": severities_of(report.findings),
         "codes": dict(sorted(codes.items())),
     }
     for measure in report.measures:
@@ -342,18 +345,12 @@ def plots(report: Report) -> dict[str, str]:
     measures = {measure.name: measure.value for measure in report.measures}
     classes = sorted(name for name in measures if name.startswith("annotations.histogram."))
     rows: dict[str, Iterable[tuple[str, int]]] = {
-        "findings": _severities(report),
+        "findings": severities_of(report.findings).items(),
         "splits": report.splits.items(),
         "features": _mapping(measures.get("inflation.features")),
         "classes": _mapping(measures[classes[0]]) if classes else (),
     }
     return {name: _table(columns, rows[name]) for name, columns in PLOTS.items()}
-
-
-def _severities(report: Report) -> Iterator[tuple[str, int]]:
-    """The number of findings per severity; includes zeros, so that every plot has the same axis."""
-    for severity in Severity:
-        yield severity.value, sum(found.severity is severity for found in report.findings)
 
 
 def _mapping(value: object) -> Iterable[tuple[str, int]]:

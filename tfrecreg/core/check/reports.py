@@ -331,7 +331,7 @@ class Report:
 
 
 def severities_of(findings: Iterable[Finding]) -> dict[str, int]:
-    """The number of findings of each severity."""
+    """The number of findings of each severity; includes zeros, so that plots have the same axis."""
     counts = Counter(finding.severity for finding in findings)
     return {severity.value: counts[severity] for severity in Severity}
 

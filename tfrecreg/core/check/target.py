@@ -16,7 +16,7 @@ from tfrecreg.core.check.findings import (
 from tfrecreg.core.check.options import CheckOptions, folder_of, limits_of, schema_digest
 from tfrecreg.core.check.reports import Basis, ReadShard, Report
 from tfrecreg.core.check.scan.cache import ScanCache
-from tfrecreg.core.check.scan.interface import Shard, Target, Validator
+from tfrecreg.core.check.scan.interface import Running, Shard, Target, Validator
 from tfrecreg.core.check.scan.run import ScanResult, run_scan
 from tfrecreg.core.plugins.guard import PluginId
 from tfrecreg.core.plugins.manager import plugins, plugins_of
@@ -49,12 +49,10 @@ def check_target(
         target, gate, options.only, options.skip, options.also, known=plugins_of(config)
     )
     before = _digest_beside(target)
-    limits = {
-        each.name: limits_of(config, gate, target.dataset, each.name)
-        for each, _ in choice.announced
-    }
+    names = tuple(each.plugin_id.name for each in choice.running)
+    limits = {name: limits_of(config, gate, target.dataset, name) for name in names}
     # Validators that collect data for a page: their measures are not part of the report.
-    unjudged = {each.name for _, each in beside} - {each.name for each in choice.running}
+    unjudged = {each.name for _, each in beside}.difference(names)
     splits: Counter[str] = Counter()
     read: dict[str, ReadShard] = {}
 
@@ -66,9 +64,8 @@ def check_target(
 
     result = run_scan(
         target,
-        [*choice.running, *(validator for _, validator in beside)],
+        [*choice.running, *(Running(each, plugin_id, frozenset()) for plugin_id, each in beside)],
         engine.for_work(map(_seconds, target.shards)),
-        announced=[*choice.announced, *((plugin_id, frozenset[str]()) for plugin_id, _ in beside)],
         options=limits,
         label=f"checking {target.name}",
         progress=progress,
@@ -77,11 +74,8 @@ def check_target(
     )
     fail_on = None if options.fail_on is None else FailOn.parse(options.fail_on)
     judged = fail_on is not FailOn.NEVER
-    plugin_id = (each for each, _ in choice.announced)
     gate = gate if judged else GateConfig()
-    distinct, unexplained = without_repetitions(
-        result.findings, zip(plugin_id, choice.running, strict=True), gate.severity
-    )
+    distinct, unexplained = without_repetitions(result.findings, choice.running, gate.severity)
     verdict = judge_findings(
         complete_findings(distinct, target),
         gate,
@@ -92,8 +86,8 @@ def check_target(
     )
     notes = list(verdict.notes)
     if options.cached and result.uncacheable and not beside:
-        names = listed(result.uncacheable)
-        notes.append(f"every shard was read, because results of {names} cannot be cached")
+        slow = listed(result.uncacheable)
+        notes.append(f"every shard was read, because results of {slow} cannot be cached")
     if cache is not None and cache.problem:
         notes.append(f"the result could not be cached: {cache.problem}")
     for note in notes:
@@ -129,7 +123,7 @@ def check_target(
         measures=tuple(
             each for each in result.measures if each.name.partition(".")[0] not in unjudged
         ),
-        validators=tuple(each.name for each, _ in choice.announced),
+        validators=names,
         skipped=tuple(choice.skipped),
         errors=errors,
         folder=folder_of(target),

@@ -67,6 +67,10 @@ class ValueCount:
     min: int | None = None
     max: int | None = None
 
+    def allows(self, number: int) -> bool:
+        """Whether a count is within the bounds."""
+        return (self.min or 0) <= number and (self.max is None or number <= self.max)
+
 
 @dataclass(frozen=True, slots=True)
 class IntDomain:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import msgspec
@@ -14,7 +15,7 @@ from tfrecreg.core.example.values import bytes_feature, int64_feature
 from tfrecreg.core.records.batch import StreamEnd
 from tfrecreg.core.schema.check import DistinctValues
 from tfrecreg.core.schema.definition import ValueCount
-from tfrecreg.core.values.findings import MAX_LOCATIONS, Location, TensorflowOutcome
+from tfrecreg.core.values.findings import MAX_LOCATIONS, Location, Severity, TensorflowOutcome
 
 
 class Mine(NamedTuple):
@@ -37,6 +38,7 @@ END = StreamEnd("gzip", 10, 20, 3, 4, "ab", None)
 def test_a_tally_comes_back_with_counts_and_places() -> None:
     codec = JsonCodec(Mine, [ODD])
     before = tally(*range(30))
+    before.add(replace(ODD, severity=Severity.INFO), "a record is rather odd", None)
     end, after = codec.unpack(codec.pack(Mine(END, before)))
     assert end == END
     assert list(after.findings("d")) == list(before.findings("d"))
@@ -44,7 +46,7 @@ def test_a_tally_comes_back_with_counts_and_places() -> None:
     assert (odd.count, len(odd.locations)) == (30, MAX_LOCATIONS)
     merged = tally(99)
     merged.merge(after)
-    assert sum(each.count for each in merged.findings("d")) == 31 + 14
+    assert sum(each.count for each in merged.findings("d")) == 31 + 14 + 1
 
 
 def test_what_tensorflow_does_comes_back() -> None:
@@ -87,15 +89,15 @@ def test_other_bytes_are_no_part(data: bytes) -> None:
 @pytest.mark.parametrize(
     "row",
     [
-        ["EVE001", "", "", "", "m", 1, []],
-        ["ODD001", "", "", "", "m", 0, []],
-        ["ODD001", "", "", "", "m\x1b[2J", 1, []],
-        ["ODD001", "", "", "", "m", 1, [{"shard": 7}]],
+        [["EVE001", "", "", "", "m"], "error", 1, []],
+        [["ODD001", "", "", "", "m"], "error", 0, []],
+        [["ODD001", "", "", "", "m\x1b[2J"], "error", 1, []],
+        [["ODD001", "", "", "", "m"], "error", 1, [{"shard": 7}]],
     ],
 )
 def test_rows_that_no_tally_has_are_refused(row: list[Any]) -> None:
     codec = JsonCodec(Tally, [ODD])
-    good = msgspec.json.encode([["ODD001", "", "", "", "m", 1, []]])
+    good = msgspec.json.encode([[["ODD001", "", "", "", "m"], "error", 1, []]])
     assert codec.unpack(good)
     with pytest.raises((msgspec.ValidationError, ValueError)):
         codec.unpack(msgspec.json.encode([row]))

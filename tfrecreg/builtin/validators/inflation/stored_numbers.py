@@ -179,9 +179,7 @@ def numbers_of(name: str, feature: Feature, declared: list[ImageShape]) -> Store
     """The numbers in a feature. None if no number could be stored in another form."""
     count = feature.count
     if feature.kind is Kind.FLOAT:
-        sides = tuple(fitting_shapes(count, name, declared))
-        packed = np.frombuffer(feature.packed_floats, "<f4")
-        return StoredNumbers(_middle(packed, sides), count, "float", sides)
+        return _stored(np.frombuffer(feature.packed_floats, "<f4"), count, "float", name, declared)
     if feature.kind is Kind.INT64:
         sides = tuple(fitting_shapes(count, name, declared))
         return StoredNumbers(np.array(feature.first(_WINDOW), np.int64), count, "int64", sides)
@@ -191,6 +189,13 @@ def numbers_of(name: str, feature: Feature, declared: list[ImageShape]) -> Store
     return next(_in_bytes(name, data, declared), None)
 
 
+def _stored(
+    numbers: Array, total: int, form: str, name: str, declared: list[ImageShape]
+) -> StoredNumbers:
+    sides = tuple(fitting_shapes(total, name, declared))
+    return StoredNumbers(_middle(numbers, sides), total, form, sides)
+
+
 def _in_bytes(
     name: str, data: bytes, declared: list[ImageShape], *, packed: bool = False
 ) -> Iterator[StoredNumbers]:
@@ -198,10 +203,8 @@ def _in_bytes(
     array = read_npy(data)
     if array is not None:
         numbers = np.frombuffer(data, array.dtype, offset=array.start)
-        there = [*_tensor_sides(array.shape), *declared]
-        sides = tuple(fitting_shapes(len(numbers), name, there))
-        form = f"an .npy of {numbers.dtype.name}"
-        yield StoredNumbers(_middle(numbers, sides), len(numbers), form, sides)
+        form, there = f"an .npy of {numbers.dtype.name}", _tensor_sides(array.shape)
+        yield _stored(numbers, len(numbers), form, name, [*there, *declared])
         return
     bitmap = bmp_pixels(data)
     if bitmap is not None:
@@ -219,33 +222,26 @@ def _in_bytes(
     if tensor is not None:
         start, stop = tensor.content
         if tensor.dtype in _DTYPES and stop > start:
-            sides = tuple(
-                fitting_shapes(tensor.count, name, [*_tensor_sides(tensor.shape), *declared])
-            )
             numbers = np.frombuffer(data[start:stop], np.dtype(tensor.dtype).newbyteorder("<"))
-            yield StoredNumbers(
-                _middle(numbers, sides), tensor.count, f"a tensor of {tensor.dtype}", sides
-            )
+            form, there = f"a tensor of {tensor.dtype}", _tensor_sides(tensor.shape)
+            yield _stored(numbers, tensor.count, form, name, [*there, *declared])
         return
-    sides = tuple(fitting_shapes(len(data), name, declared))
     # The length of a text may match an image by chance.
     part = data[:1024]
     is_text = sum(32 <= byte < 127 or byte in b"\t\r\n" for byte in part) > 0.95 * len(part)
-    if sides and not is_text and (declared or not _are_wider(data)):
-        yield StoredNumbers(
-            _middle(np.frombuffer(data, np.uint8), sides), len(data), "bytes", sides
-        )
+    found = _stored(np.frombuffer(data, np.uint8), len(data), "bytes", name, declared)
+    if found.sides and not is_text and (declared or not _are_wider(data)):
+        yield found
     pixels = _from_base64(data, declared)
     if pixels is not None:
-        sides = tuple(fitting_shapes(len(pixels), name, declared))
-        numbers = np.frombuffer(pixels, np.uint8)
-        yield StoredNumbers(_middle(numbers, sides), len(pixels), "base64", sides)
-    for dtype in _RAW_TYPES if declared else ():
-        count, rest = divmod(len(data), np.dtype(dtype).itemsize)
-        sides = () if rest else tuple(fitting_shapes(count, name, declared))
-        numbers = _middle(np.frombuffer(data, dtype), sides) if sides else np.empty(0)
-        if sides and _is_likely(numbers):
-            yield StoredNumbers(numbers, count, f"bytes of {numbers.dtype.name}", sides)
+        yield _stored(np.frombuffer(pixels, np.uint8), len(pixels), "base64", name, declared)
+    for dtype in map(np.dtype, _RAW_TYPES) if declared else ():
+        count, rest = divmod(len(data), dtype.itemsize)
+        if not rest:
+            numbers = np.frombuffer(data, dtype)
+            found = _stored(numbers, count, f"bytes of {dtype.name}", name, declared)
+            if found.sides and _is_likely(found.values):
+                yield found
 
 
 @np.errstate(invalid="ignore")  # signaling NaN

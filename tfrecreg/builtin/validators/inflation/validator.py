@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tfrecreg.builtin.validators.inflation.feature_sample import FeatureSample
-from tfrecreg.builtin.validators.inflation.shard_sizes import ShardSizes, SizesVisitor
+from tfrecreg.builtin.validators.inflation.shard_sizes import Repeats, ShardSizes, SizesVisitor
 from tfrecreg.core.check.scan.interface import Shard, Target, Validator
 from tfrecreg.core.check.scan.tally import JsonCodec, Tally, add_up
 from tfrecreg.core.registry.manifest import RawTotals
@@ -57,152 +57,131 @@ class Cause(NamedTuple):
     """Bytes of all records after the cure."""
 
 
+class _Cure(NamedTuple):
+    """A cure of one feature, or of all records."""
+
+    code: Code
+    holds: str
+    """What is large, as a clause."""
+    cure: str
+    """The size after the cure, as a clause."""
+    saved: int
+    """The bytes that the cure saves."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Feature:
     """One feature: its size, and its sample."""
 
-    name: str
+    shown: str
     bytes: int
     sample: FeatureSample
-    repeated: float
-    """Fraction of the feature's bytes in values that equal an earlier value."""
-    times: float
+    repeats: Repeats
+    raw: RawTotals | None
 
-    @property
-    def shown(self) -> str:
-        return f"`{safe(self.name)}`"
+    def cures(self) -> Iterator[_Cure | None]:
+        yield from (self.pixels(), self.wide(), self.text(), self.repeated(), self.reencoded())
 
-    @property
-    def pixels(self) -> int:
-        """Size in bytes of the feature's pixels."""
+    def pixels(self) -> _Cure | None:
+        """Find INF002: decoded pixels that take more bytes than the raw data or a PNG of them."""
         sample = self.sample
-        return (
-            sample.all_held * sample.all_pixels // sample.all_numbers if sample.all_numbers else 0
+        if not sample.pixels or not sample.tried or not sample.wide:
+            return None
+        numbers = sample.all_numbers
+        held = sample.all_held * sample.all_pixels // numbers if numbers else 0
+        form = f" as {sample.form}" if sample.form != "bytes" else ""
+        of = f" of {si_bytes(self.bytes)}" if sample.formats else ""
+        holds = f"{self.shown} holds decoded pixels{form}, {si_bytes(held)}{of}"
+        # The raw data of these pixels are the raw data without the feature's encoded images.
+        encoded = self.bytes - held if sample.formats else 0
+        there = self.raw.decoded - encoded if self.raw is not None else 0
+        if there <= 0:
+            png = int(sample.all_pixels * sample.png / sample.tried)
+            return _Cure(INF002, holds, f"as PNG they take about {si_bytes(png)}", held - png)
+        if sample.all_pixels <= RATIO * there:
+            return None  # the raw data are also uncompressed
+        times = f"{held / there:.1f} times {'their' if sample.formats else 'the'} raw data"
+        cure = f"their raw data take {si_bytes(there)}"
+        return _Cure(INF002, f"{holds}, {times}", cure, held - there)
+
+    def wide(self) -> _Cure | None:
+        """Find INF003: numbers that would fit in fewer bytes each."""
+        sample = self.sample
+        if not sample.wide or sample.numbers < _LIST * sample.values:
+            return None
+        if sample.whole.count + sample.levels < sample.numbers:
+            return None  # they are bytes already
+        dtype = sample.whole.dtype if sample.whole.count else "uint8"
+        if sample.levels and dtype != "uint8":
+            return None
+        narrow = sample.all_numbers * np.dtype(dtype).itemsize + _FIELD * sample.all_values
+        what = f"numbers with at most 256 levels as {sample.form}"
+        if not sample.levels:
+            what = f"whole numbers from {sample.whole.low} to {sample.whole.high} as {sample.form}"
+        holds = f"{self.shown} holds {what}, {si_bytes(sample.all_held)}"
+        cure = f"as bytes of {dtype} they take about {si_bytes(narrow)}"
+        return _Cure(INF003, holds, cure, sample.all_held - narrow)
+
+    def text(self) -> _Cure | None:
+        """Find INF007: encoded images as base64."""
+        texts, size = self.sample.texts, self.sample.all_text
+        if not texts:
+            return None
+        holds = f"{self.shown} holds images as base64 of {_commonest(texts)}, {si_bytes(size)}"
+        cured = size * 3 // 4
+        return _Cure(INF007, holds, f"as bytes they take about {si_bytes(cured)}", size - cured)
+
+    def repeated(self) -> _Cure | None:
+        """Find INF004: values that are stored repeatedly."""
+        times = self.repeats.times
+        if times <= 1:
+            return None
+        extra = int(self.bytes * self.repeats.share)
+        holds = (
+            f"{self.shown} holds each value {times:.1f} times on average, {si_bytes(self.bytes)}"
         )
+        cure = f"stored once each, they take about {si_bytes(self.bytes - extra)}"
+        return _Cure(INF004, holds, cure, extra)
+
+    def reencoded(self) -> _Cure | None:
+        """Find INF005: encoded images that take more bytes than their raw data."""
+        formats = self.sample.formats
+        if self.raw is None or not formats or sum(formats.values()) < self.sample.content:
+            return None
+        once, raw = int(self.bytes * (1 - self.repeats.share)), self.raw.decoded
+        if once <= RATIO * raw:
+            return None
+        holds = (
+            f"{self.shown} holds images as {_commonest(formats)}, {si_bytes(once)}, "
+            f"{once / raw:.1f} times the raw data"
+        )
+        return _Cure(INF005, holds, f"the raw data take {si_bytes(raw)}", once - raw)
+
+
+def _commonest(formats: Mapping[str, int]) -> str:
+    return max(sorted(formats), key=formats.__getitem__).upper()
 
 
 def find_causes(total: ShardSizes, raw: RawTotals | None) -> Iterator[Cause]:
     """The causes to report, because their cures save enough bytes."""
-    for name in sorted(total.samples):
-        repeats = total.repeats.get(name)
-        feature = _Feature(
-            name,
-            total.features.get(name, 0),
-            total.samples[name],
-            repeats.share if repeats is not None else 0.0,
-            repeats.times if repeats is not None else 1.0,
-        )
-        found = (
-            _pixels(feature, total, raw),
-            _wide(feature, total),
-            _text(feature, total),
-            _repeated(feature, total),
-            _reencoded(feature, total, raw),
-        )
-        for cause in found:
-            if cause is not None and _is_worth_it(cause, total):
-                yield cause
-    overhead = _overhead(total)
-    if overhead is not None and _is_worth_it(overhead, total):
-        yield overhead
+    found: list[tuple[str, _Cure | None]] = []
+    for name, sample in sorted(total.samples.items()):
+        size, repeats = total.features.get(name, 0), total.repeats.get(name, Repeats())
+        feature = _Feature(f"`{safe(name)}`", size, sample, repeats, raw)
+        found += ((name, cure) for cure in feature.cures())
+    zipped = " before gzip" if total.stream_bytes > total.file_bytes else ""
+    for name, cure in (*found, ("", _overhead(total))):
+        if cure is None or cure.saved < WORTH * total.stream_bytes:
+            continue
+        least = LEAST // 4 if cure.code is INF007 else LEAST  # the savings are exact
+        if cure.saved >= least:
+            after = total.stream_bytes - cure.saved
+            sizes = f"{si_bytes(after)} instead of {si_bytes(total.stream_bytes)}{zipped}"
+            message = f"{cure.holds}; {cure.cure}, so all records take {sizes}"
+            yield Cause(cure.code, name, message, after)
 
 
-def _is_worth_it(cause: Cause, total: ShardSizes) -> bool:
-    saved = total.stream_bytes - cause.after
-    least = LEAST // 4 if cause.code is INF007 else LEAST  # the savings are exact, not estimated
-    return saved >= least and saved >= WORTH * total.stream_bytes
-
-
-def _pixels(feature: _Feature, total: ShardSizes, raw: RawTotals | None) -> Cause | None:
-    """Find INF002: decoded pixels that take more bytes than the raw data or a PNG of the pixels."""
-    sample = feature.sample
-    if not sample.pixels or not sample.tried or not sample.wide:
-        return None
-    held = feature.pixels
-    form = f" as {sample.form}" if sample.form != "bytes" else ""
-    of = f" of {si_bytes(feature.bytes)}" if sample.formats else ""
-    holds = f"{feature.shown} holds decoded pixels{form}, {si_bytes(held)}{of}"
-    # The raw data of these pixels are the raw data without the encoded images in this feature.
-    there = raw.decoded - (feature.bytes - held if sample.formats else 0) if raw is not None else 0
-    if there > 0:
-        if sample.all_pixels <= RATIO * there:
-            return None  # the raw data are also uncompressed
-        times = f"{held / there:.1f} times {'their' if sample.formats else 'the'} raw data"
-        after = total.stream_bytes - held + there
-        cure = f"their raw data take {si_bytes(there)}"
-        return Cause(INF002, feature.name, _savings(f"{holds}, {times}", cure, after, total), after)
-    png = int(sample.all_pixels * sample.png / sample.tried)
-    after = total.stream_bytes - held + png
-    cure = f"as PNG they take about {si_bytes(png)}"
-    return Cause(INF002, feature.name, _savings(holds, cure, after, total), after)
-
-
-def _wide(feature: _Feature, total: ShardSizes) -> Cause | None:
-    """Find INF003: numbers that would fit in fewer bytes each."""
-    sample = feature.sample
-    if not sample.wide or sample.numbers < _LIST * sample.values:
-        return None
-    if sample.whole.count + sample.levels < sample.numbers:
-        return None  # they are bytes already
-    dtype = sample.whole.dtype if sample.whole.count else "uint8"
-    if sample.levels and dtype != "uint8":
-        return None
-    narrow = sample.all_numbers * np.dtype(dtype).itemsize + _FIELD * sample.all_values
-    after = total.stream_bytes - sample.all_held + narrow
-    what = f"numbers with at most 256 levels as {sample.form}"
-    if not sample.levels:
-        what = f"whole numbers from {sample.whole.low} to {sample.whole.high} as {sample.form}"
-    holds = f"{feature.shown} holds {what}, {si_bytes(sample.all_held)}"
-    cure = f"as bytes of {dtype} they take about {si_bytes(narrow)}"
-    return Cause(INF003, feature.name, _savings(holds, cure, after, total), after)
-
-
-def _text(feature: _Feature, total: ShardSizes) -> Cause | None:
-    """Find INF007: encoded images as base64."""
-    sample = feature.sample
-    if not sample.texts:
-        return None
-    kind = max(sorted(sample.texts), key=sample.texts.__getitem__).upper()
-    cured = sample.all_text * 3 // 4
-    after = total.stream_bytes - sample.all_text + cured
-    holds = f"{feature.shown} holds images as base64 of {kind}, {si_bytes(sample.all_text)}"
-    cure = f"as bytes they take about {si_bytes(cured)}"
-    return Cause(INF007, feature.name, _savings(holds, cure, after, total), after)
-
-
-def _repeated(feature: _Feature, total: ShardSizes) -> Cause | None:
-    """Find INF004: values that are stored repeatedly."""
-    if feature.times <= 1:
-        return None
-    extra = int(feature.bytes * feature.repeated)
-    after = total.stream_bytes - extra
-    holds = (
-        f"{feature.shown} holds each value {feature.times:.1f} times on average, "
-        f"{si_bytes(feature.bytes)}"
-    )
-    cure = f"stored once each, they take about {si_bytes(feature.bytes - extra)}"
-    return Cause(INF004, feature.name, _savings(holds, cure, after, total), after)
-
-
-def _reencoded(feature: _Feature, total: ShardSizes, raw: RawTotals | None) -> Cause | None:
-    """Find INF005: encoded images that take more bytes than their raw data."""
-    formats = feature.sample.formats
-    if raw is None or not formats or sum(formats.values()) < feature.sample.content:
-        return None
-    once = int(feature.bytes * (1 - feature.repeated))
-    if once <= RATIO * raw.decoded:
-        return None
-    after = total.stream_bytes - once + raw.decoded
-    kind = max(sorted(formats), key=formats.__getitem__).upper()
-    holds = (
-        f"{feature.shown} holds images as {kind}, {si_bytes(once)}, "
-        f"{once / raw.decoded:.1f} times the raw data"
-    )
-    cure = f"the raw data take {si_bytes(raw.decoded)}"
-    return Cause(INF005, feature.name, _savings(holds, cure, after, total), after)
-
-
-def _overhead(total: ShardSizes) -> Cause | None:
+def _overhead(total: ShardSizes) -> _Cure | None:
     """Find INF006: names, lengths and framing that take more bytes than the content."""
     content = sum(sample.content for sample in total.samples.values())
     around = total.sampled_bytes - content
@@ -217,13 +196,7 @@ def _overhead(total: ShardSizes) -> Cause | None:
         f"{total.sampled_bytes // total.sampled} bytes on average"
     )
     cure = f"with {_TOGETHER} examples per record, they hardly count"
-    return Cause(INF006, "", _savings(holds, cure, after, total), after)
-
-
-def _savings(holds: str, cure: str, after: int, total: ShardSizes) -> str:
-    zipped = " before gzip" if total.stream_bytes > total.file_bytes else ""
-    sizes = f"{si_bytes(after)} instead of {si_bytes(total.stream_bytes)}{zipped}"
-    return f"{holds}; {cure}, so all records take {sizes}"
+    return _Cure(INF006, holds, cure, total.stream_bytes - after)
 
 
 _OF_NUMBERS = (INF002, INF003)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -24,12 +24,15 @@ def index_of(shard: Shard) -> Index | None:
 
 
 def keys_of(
-    shards: Sequence[Shard], wanted: Mapping[str, Collection[int]]
+    shards: Sequence[Shard], records: Iterable[tuple[str, int]]
 ) -> dict[tuple[str | None, int | None], str]:
-    """The keys of the `wanted` records, by shard name and record number, if an index has them.
+    """The keys of records, by shard name and record number, if an index has them.
 
     Only one index is in memory at a time.
     """
+    wanted: dict[str, set[int]] = {}
+    for name, number in records:
+        wanted.setdefault(name, set()).add(number)
     keys: dict[tuple[str | None, int | None], str] = {}
     for shard in shards:
         index = index_of(shard) if shard.name in wanted else None

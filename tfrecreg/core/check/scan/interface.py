@@ -12,10 +12,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Flag, auto
-from typing import Any, ClassVar, Literal, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, runtime_checkable
 
+from tfrecreg.core.plugins.guard import PluginId
 from tfrecreg.core.records.batch import Fault, RecordBatch, StreamEnd
-from tfrecreg.core.records.index import Index
 from tfrecreg.core.registry.foreign.labels import LabelsBeside
 from tfrecreg.core.registry.manifest import Manifest, RawTotals, ShardEntry
 from tfrecreg.core.storage.interface import Readable, Storage
@@ -25,6 +25,9 @@ from tfrecreg.core.values.progress import SILENT, Progress
 from tfrecreg.core.values.text import ExtensionPoint
 from tfrecreg.core.workers.interface import Engine
 from tfrecreg.core.workers.local import LocalEngine
+
+if TYPE_CHECKING:
+    from tfrecreg.core.registry.side import Side
 
 Part = Any
 """The result of a visitor: picklable, small, used only by its own validator."""
@@ -129,12 +132,8 @@ class Expected:
     """Number of records by split; other splits may have any number."""
     content: str | None = None
     """Hex content digest of all splits; None if any digest is accepted."""
-    name: str = ""
-    """Name of the version with this content; empty if only the digest is known."""
-    manifest: Manifest | None = None
-    """Manifest of that version; None if only the digest is known."""
-    index: Callable[[ShardEntry], Index | None] = lambda entry: None  # noqa: ARG005 - a default
-    """Reads the index of a shard of that version; None if the index is not on this machine."""
+    side: Side | None = None
+    """The version with this content; None if only the digest is known."""
 
 
 class RawItem(NamedTuple):
@@ -319,6 +318,15 @@ class Validator(ExtensionPoint, ABC):
         then read.
         """
         return None
+
+
+class Running(NamedTuple):
+    """A validator to run, and what its plugin announces."""
+
+    validator: Validator
+    plugin_id: PluginId
+    codes: frozenset[str] | None
+    """The codes that it may use; None for any code."""
 
 
 @runtime_checkable

@@ -12,6 +12,8 @@ import pickle
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass, field, replace
+from functools import reduce
+from operator import or_
 from typing import Any
 
 import msgspec
@@ -22,6 +24,7 @@ from tfrecreg.core.check.scan.interface import (
     BaselineError,
     Need,
     Part,
+    Running,
     Shard,
     Target,
     Validator,
@@ -50,30 +53,18 @@ class ScanTask:
     """The result of each validator's `begin`, in order. Pickled one by one, so that a failure to
     unpickle one in a worker does not affect the others.
     """
-    digest: bool
-    """Whether a validator needs the digests of the file and of the stream."""
-    sha256: bool = False
-    """Whether a validator also needs the SHA-256 of the file."""
-    members: bool = False
-    """Whether a validator needs the beginnings of gzip members."""
-
-
-@dataclass(frozen=True, slots=True)
-class Crashed:
-    """Takes the place of a part whose visitor raised an exception. The validator then has no
-    verdict.
-    """
-
-    reason: str
+    needs: Need
+    """The data that any of the validators needs."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShardScan:
     """The result of one shard."""
 
-    parts: tuple[bytes | Crashed | None, ...]
-    """One pickled part per validator, in the same order as `makers` of the task. A part is None if
-    the shard could not be read.
+    parts: tuple[bytes | str | None, ...]
+    """One pickled part per validator, in the same order as `makers` of the task. If the visitor
+    raised an exception, it is the reason, and the validator has no verdict. A part is None if the
+    shard could not be read.
     """
     end: StreamEnd | None
     """The totals; None if the shard could not be read to its end."""
@@ -134,32 +125,22 @@ class _Scanning:
     visitors have returned so far.
     """
 
-    def __init__(
-        self,
-        validator: Validator,
-        plugin_id: PluginId,
-        codes: frozenset[str] | None,
-        target: Target,
-        options: Mapping[str, Any],
-    ) -> None:
+    def __init__(self, running: Running, target: Target, options: Mapping[str, Any]) -> None:
+        validator, plugin_id, self.codes = running
         self.validator = validator
         self.plugin_id = plugin_id
         self.name = plugin_id.name
-        self.codes = codes
         self.maker = b""
-        self.digest = self.sha256 = self.members = False
+        self.needs = Need(0)
         self.key: str | None = None
         """The key of its parts; None if they cannot be cached."""
         self.parts: list[tuple[Shard, Part]] = []
         self.crashes: list[Crash] = []
         try:
             with calling():
-                needs = validator.needs
-                if not isinstance(needs, Need):
-                    raise TypeError(f"its `needs` should be a Need, found {needs!r}")
-                self.digest = Need.DIGESTS in needs
-                self.sha256 = Need.SHA256 in needs
-                self.members = Need.MEMBERS in needs
+                if not isinstance(validator.needs, Need):
+                    raise TypeError(f"its `needs` should be a Need, found {validator.needs!r}")
+                self.needs = validator.needs
                 maker = validator.begin(target, options)
                 if not callable(maker):
                     raise TypeError(f"`begin` returned {maker!r}, expected a function")
@@ -175,20 +156,20 @@ class _Scanning:
                 raise
             self.crash(error)
 
-    def crash(self, error: BaseException) -> None:
+    def crash(self, error: BaseException, shard: str = "") -> None:
         """Record an exception of the validator in this process."""
-        self.crashes.append(Crash(self.plugin_id, "", reason_of(traced(error))))
+        self.crashes.append(Crash(self.plugin_id, shard, reason_of(traced(error))))
 
-    def opened(self, shard: Shard, part: bytes | Crashed | None) -> list[Part]:
+    def opened(self, shard: Shard, part: bytes | str | None) -> list[Part]:
         """A list with the part of a shard, restored from its pickle; empty if there is none."""
-        if isinstance(part, Crashed):
-            self.crashes.append(Crash(self.plugin_id, shard.name, part.reason))
+        if isinstance(part, str):
+            self.crashes.append(Crash(self.plugin_id, shard.name, part))
         elif part is not None:
             try:
                 with calling():
                     return [pickle.loads(part)]
             except Exception as error:
-                self.crashes.append(Crash(self.plugin_id, shard.name, reason_of(traced(error))))
+                self.crash(error, shard.name)
         return []
 
     def keep(self, shard: Shard, part: Part) -> None:
@@ -200,7 +181,7 @@ class _Scanning:
                     with calling():
                         self.parts[-1] = (first, self.validator.merge(before, part))
                 except Exception as error:
-                    self.crashes.append(Crash(self.plugin_id, shard.name, reason_of(traced(error))))
+                    self.crash(error, shard.name)
                 return
         self.parts.append((shard, part))
 
@@ -220,10 +201,9 @@ class _Scanning:
 
 def run_scan(
     target: Target,
-    validators: Sequence[Validator],
+    validators: Sequence[Validator | Running],
     engine: Engine,
     *,
-    announced: Sequence[tuple[PluginId, frozenset[str] | None]] = (),
     options: Mapping[str, Mapping[str, Any]] | None = None,
     label: str = "",
     progress: Progress = SILENT,
@@ -236,25 +216,25 @@ def run_scan(
     """
     scanner_kind()  # Report a wrong setting here once, not for every shard.
     result = ScanResult()
-    told = announced or [(PluginId("validator", each.name), None) for each in validators]
+    told = [
+        each if isinstance(each, Running) else Running(each, PluginId("validator", each.name), None)
+        for each in validators
+    ]
     running = [
-        _Scanning(each, plugin_id, codes, target, (options or {}).get(plugin_id.name, {}))
-        for each, (plugin_id, codes) in zip(validators, told, strict=True)
+        _Scanning(each, target, (options or {}).get(each.plugin_id.name, {})) for each in told
     ]
     looking = [each for each in running if not each.crashes]
     makers = tuple(each.maker for each in looking)
-    digest = any(each.digest for each in looking)
-    sha256 = any(each.sha256 for each in looking)
-    members = any(each.members for each in looking)
+    needs = reduce(or_, (each.needs for each in looking), Need(0))
     result.uncacheable = tuple(each.name for each in looking if each.key is None)
     recalled: dict[int, Recalled | None] = {}
     if cache is not None:
         keyed = [(each.plugin_id, each.validator, each.key) for each in looking]
-        cache.prepare(keyed, digest=digest)
+        cache.prepare(keyed, digest=Need.DIGESTS in needs)
         recalled = {number: cache.recall(number, each) for number, each in enumerate(target.shards)}
     result.cached = sum(before is not None for before in recalled.values())
     tasks = (
-        ScanTask(shard, makers, digest, sha256, members)
+        ScanTask(shard, makers, needs)
         for number, shard in enumerate(target.shards)
         if recalled.get(number) is None
     )
@@ -347,7 +327,7 @@ class _GuardedVisitor:
     def __init__(self, maker: bytes, shard: Shard) -> None:
         self._visitor: Visitor | None = None
         self._silent: frozenset[str] = frozenset()
-        self.crash: Crashed | None = None
+        self.crash: str | None = None
         make: Any = None
         try:
             with calling():
@@ -374,7 +354,7 @@ class _GuardedVisitor:
             self._fail(error)
             return None
 
-    def close(self, end: StreamEnd | None) -> bytes | Crashed | None:
+    def close(self, end: StreamEnd | None) -> bytes | str | None:
         """The pickled part; None if the shard was not read to its end."""
         part = self.call("close", end) if end is not None else None
         if self.crash is not None or end is None:
@@ -383,11 +363,11 @@ class _GuardedVisitor:
             with calling():
                 return pickle.dumps(part)
         except Exception as error:
-            return Crashed(f"its part cannot be pickled: {reason_of(traced(error))}")
+            return f"its part cannot be pickled: {reason_of(traced(error))}"
 
     def _fail(self, error: BaseException) -> None:
         self._visitor = None
-        self.crash = Crashed(reason_of(traced(error)))
+        self.crash = reason_of(traced(error))
 
 
 _READS = 3
@@ -401,15 +381,13 @@ def scan_shard(task: ScanTask) -> ShardScan:
     are still scanned, but the check is incomplete. If a store gave other bytes on a second read,
     the shard is read again, with new visitors.
     """
-    for _ in range(_READS - 1):
+    reason = ""
+    for _ in range(_READS):
         try:
             return _scan_once(task)
-        except TransferError:
-            continue
-    try:
-        return _scan_once(task)
-    except TransferError as error:
-        return ShardScan((None,) * len(task.makers), None, error.message)
+        except TransferError as error:
+            reason = error.message
+    return ShardScan((None,) * len(task.makers), None, reason)
 
 
 def _scan_once(task: ScanTask) -> ShardScan:
@@ -423,11 +401,11 @@ def _scan_once(task: ScanTask) -> ShardScan:
             shard.storage,
             shard.path,
             declared=shard.declared,
-            digest=task.digest,
-            sha256=task.sha256,
+            digest=Need.DIGESTS in task.needs,
+            sha256=Need.SHA256 in task.needs,
             known_offsets=hints.offsets,
             members=hints.members,
-            list_members=task.members,
+            list_members=Need.MEMBERS in task.needs,
         ):
             if isinstance(event, StreamEnd):
                 end = event

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from bisect import insort
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields
+from copy import deepcopy
+from dataclasses import fields, replace
 from typing import Any, NamedTuple
 
 import msgspec
@@ -13,7 +14,14 @@ from blake3 import blake3
 
 from tfrecreg.core.check.scan.interface import Part, Shard
 from tfrecreg.core.records.batch import RecordBatch
-from tfrecreg.core.values.findings import MAX_LOCATIONS, Code, Finding, Location, fingerprint
+from tfrecreg.core.values.findings import (
+    MAX_LOCATIONS,
+    Code,
+    Finding,
+    Location,
+    Severity,
+    fingerprint,
+)
 
 
 class Problem(NamedTuple):
@@ -38,11 +46,8 @@ class _Group(NamedTuple):
 class TallyRow(NamedTuple):
     """One group of a tally as plain data."""
 
-    code: str
-    split: str
-    feature: str
-    subject: str
-    message: str
+    group: _Group
+    severity: Severity
     times: int
     locations: list[Location]
 
@@ -170,7 +175,8 @@ class Tally:
     def rows(self) -> list[TallyRow]:
         """The groups as plain data."""
         return [
-            TallyRow(*group, seen.count, seen.locations) for group, seen in self._groups.items()
+            TallyRow(group, seen.code.severity, seen.count, seen.locations)
+            for group, seen in self._groups.items()
         ]
 
     @classmethod
@@ -186,13 +192,13 @@ class Tally:
         """
         known = {code.code: code for code in codes}
         tally = cls()
-        for row in rows:
-            group = _Group(*row[:5])
-            if row.code not in known or row.times < 1 or not row.message.isprintable():
+        for group, severity, times, locations in rows:
+            if group.code not in known or times < 1 or not group.message.isprintable():
                 raise ValueError(f"a tally cannot contain the row {group!r}")
-            seen = tally._groups[group] = _Occurrences(known[row.code])
-            seen.count = row.times
-            for location in row.locations:
+            code = replace(known[group.code], severity=severity)
+            seen = tally._groups[group] = _Occurrences(code)
+            seen.count = times
+            for location in locations:
                 seen.place(location)
         return tally
 
@@ -248,23 +254,25 @@ class JsonCodec:
 def add_up(ours: Any, theirs: Any) -> None:
     """Add another shard's dataclass of counts to `ours`, field by field.
 
-    Numbers are summed, and objects with `merge` are merged, even in dictionaries. Any other value
-    stays as it is in `ours`.
+    Numbers are summed, sets are united, and objects with `merge` are merged, even in dictionaries.
+    Any other value stays as it is in `ours`.
     """
     for each in fields(ours):
-        mine, more = getattr(ours, each.name), getattr(theirs, each.name)
-        if isinstance(mine, dict):
-            for key, value in more.items():
-                if isinstance(value, int):
-                    mine[key] = mine.get(key, 0) + value
-                elif hasattr(value, "merge"):
-                    mine.setdefault(key, type(value)()).merge(value)
-                else:
-                    mine.setdefault(key, value)
-        elif type(mine) is int:
-            setattr(ours, each.name, mine + more)
-        elif hasattr(mine, "merge"):
-            mine.merge(more)
+        setattr(ours, each.name, _sum(getattr(ours, each.name), getattr(theirs, each.name)))
+
+
+def _sum(mine: Any, more: Any) -> Any:
+    if type(mine) is int:
+        return mine + more
+    if isinstance(mine, dict):
+        for key, value in more.items():
+            # A copy, because the shard's own part may be added to another sum as well.
+            mine[key] = _sum(mine[key], value) if key in mine else deepcopy(value)
+    elif isinstance(mine, set):
+        mine |= more
+    elif hasattr(mine, "merge"):
+        mine.merge(more)
+    return mine
 
 
 def key_from(*texts: str | None, options: Mapping[str, Any] | None = None) -> str:
