@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import repeat
 from math import prod
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -24,12 +24,9 @@ from tfrecreg.builtin.training.arrays import (
     empty,
     expect_features,
 )
-from tfrecreg.builtin.training.certificate import expect_enough, expect_host
-from tfrecreg.builtin.training.selection import Selection
 from tfrecreg.core.example import columns as layouts
 from tfrecreg.core.example.decode import decode_or_none
 from tfrecreg.core.example.model import Kind
-from tfrecreg.core.registry.splits import even_parts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,53 +156,3 @@ def _values(
         return numbers.reshape(-1)
     # Copies, so that keeping an element does not keep its whole block.
     return [row.copy().reshape(column.shape) for row in numbers.reshape(len(found.start), -1)]
-
-
-class RecordRun(NamedTuple):
-    """Consecutive records of one shard."""
-
-    shard: int
-    """The place of the shard in the list of shards."""
-    first: int
-    """Number of the first record in its shard."""
-    records: int
-    """The number of records, at least one."""
-
-
-def find_pieces(numbers: Iterable[range], starts: Sequence[int]) -> list[RecordRun]:
-    """Cut ranges of numbers at the borders of shards."""
-    found: list[RecordRun] = []
-    for wanted in numbers:
-        for shard, low in enumerate(starts[:-1]):
-            first, stop = max(wanted.start, low), min(wanted.stop, starts[shard + 1])
-            if first < stop:
-                found.append(RecordRun(shard, first - low, stop - first))
-    return found
-
-
-def host_numbers(
-    numbers: Sequence[range], starts: Sequence[int], host: int, hosts: int, name: str
-) -> list[range]:
-    """The share of one host: whole shards if they can be divided evenly among hosts, else records.
-
-    The shares of all hosts are disjoint and together contain all records.
-    """
-    expect_host(host, hosts)
-    total = sum(map(len, numbers))
-    expect_enough(total, hosts, name)
-    pieces = find_pieces(numbers, starts)
-    if len(pieces) % hosts == 0:
-        firsts = [(starts[piece.shard] + piece.first, piece.records) for piece in pieces]
-        return [range(first, first + records) for first, records in firsts[host::hosts]]
-    part = even_parts(range(total), hosts, drop_remainder=False)[host]
-    return list(Selection(numbers).part(slice(part.start, part.stop)).ranges)
-
-
-def host_part(
-    numbers: npt.NDArray[np.int64], host: int, hosts: int, name: str
-) -> npt.NDArray[np.int64]:
-    """The share of one host in a list of records. :func:`host_numbers` divides ranges instead."""
-    expect_host(host, hosts)
-    expect_enough(len(numbers), hosts, name)
-    part = even_parts(range(len(numbers)), hosts, drop_remainder=False)[host]
-    return numbers[part.start : part.stop]

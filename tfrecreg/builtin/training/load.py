@@ -13,14 +13,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 from blake3 import blake3
 
 from tfrecreg._version import __version__
 from tfrecreg.builtin.training.arrays import Fit, expect_features
 from tfrecreg.builtin.training.batches import far_files_of
-from tfrecreg.builtin.training.elements import RecordRun, find_pieces, host_numbers, host_part
 from tfrecreg.builtin.training.open import find_records, numbers_of, per_split, places_of
+from tfrecreg.builtin.training.selection import Selection
 from tfrecreg.builtin.training.tf_dataset.form import (
     ElementForm,
     FormRequest,
@@ -29,7 +28,12 @@ from tfrecreg.builtin.training.tf_dataset.form import (
 )
 from tfrecreg.builtin.training.tf_dataset.images import ImageFit, Method
 from tfrecreg.builtin.training.tf_dataset.pipeline import PipelineOptions, make_dataset
-from tfrecreg.builtin.training.tf_dataset.source import NumberedRecords
+from tfrecreg.builtin.training.tf_dataset.source import (
+    NumberedRecords,
+    Pieces,
+    find_pieces,
+    share_of_host,
+)
 from tfrecreg.core.check.scan.conditions import shown_progress
 from tfrecreg.core.check.scan.interface import Shard
 from tfrecreg.core.plugins.bundled import OURS
@@ -264,10 +268,15 @@ def load(
             raise without_keys(target.name)
         held = [each.entry.records for each in shards if each.entry is not None]
         numbers = numbers_of(target, held)
-        chosen = None
+        selection = Selection(numbers)
         if where is not None:
-            chosen = np.concatenate(target.records_where(numbers, held, where, engine, progress))
-        pieces = _share(target.name, records.starts, numbers, chosen, read, host, hosts)
+            chosen = target.records_where(numbers, held, where, engine, progress)
+            selection = Selection.of_chosen(chosen, where)
+        share = share_of_host(selection, records.starts, host, hosts, target.name)
+        pieces: Pieces = find_pieces(share.ranges, records.starts)
+        if where is not None or read is not None:
+            every = np.arange(len(share), dtype=np.int64)
+            pieces = NumberedRecords(share.numbers(every), read)
         tensorflow = _tensorflow()
         decoders = decoders_of(target.home, {} if parsed is None else parsed.byte_pixels())
         form = with_others(tensorflow, records, form, decoders)
@@ -282,25 +291,6 @@ def load(
         return dataset if options is None else dataset.with_options(options)
 
     return made(split) if split is None or isinstance(split, str) else tuple(map(made, split))
-
-
-def _share(
-    name: str,
-    starts: Sequence[int],
-    numbers: Sequence[range],
-    chosen: npt.NDArray[np.int64] | None,
-    read: ShardRecords | None,
-    host: int,
-    hosts: int,
-) -> Sequence[RecordRun] | NumberedRecords:
-    """The records of one host, either as ranges of consecutive records or as record numbers."""
-    if chosen is not None:
-        return NumberedRecords(host_part(chosen, host, hosts, name), read)
-    share = host_numbers(numbers, starts, host, hosts, name)
-    if read is None:
-        return find_pieces(share, starts)
-    every = [np.arange(each.start, each.stop) for each in share]
-    return NumberedRecords(np.concatenate(every), read)
 
 
 def _shards(
@@ -330,9 +320,7 @@ def _shards(
     return shards, read
 
 
-def _digest_of(
-    about: object, shards: Sequence[Shard], pieces: Sequence[RecordRun] | NumberedRecords
-) -> str:
+def _digest_of(about: object, shards: Sequence[Shard], pieces: Pieces) -> str:
     """A digest of everything that the cached elements depend on: our code, the bytes of the shards,
     the chosen records, and the other arguments.
     """

@@ -6,15 +6,15 @@ cache and a shuffle, decoded elements are cached and then shuffled.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from tfrecreg.builtin.training.elements import RecordRun
 from tfrecreg.builtin.training.tf_dataset.elements import ElementReader, why_no_image, without_nodes
 from tfrecreg.builtin.training.tf_dataset.form import ElementForm
 from tfrecreg.builtin.training.tf_dataset.source import (
     NumberedRecords,
+    Pieces,
     Turns,
     checked_map,
     describe_marks,
@@ -137,7 +137,7 @@ class PipelineOptions:
 def make_dataset(
     tensorflow: Any,
     records: SplitRecords,
-    pieces: Sequence[RecordRun] | NumberedRecords,
+    pieces: Pieces,
     compression: str,
     form: ElementForm,
     options: PipelineOptions,
@@ -220,7 +220,7 @@ def make_dataset(
 def _groups(
     tensorflow: Any,
     records: SplitRecords,
-    pieces: Sequence[RecordRun] | NumberedRecords,
+    pieces: Pieces,
     compression: str,
     options: PipelineOptions,
     buffer: int,

@@ -14,17 +14,17 @@ import os
 import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from tfrecreg.builtin.training.elements import RecordRun
+from tfrecreg.builtin.training.certificate import expect_enough, expect_host
+from tfrecreg.builtin.training.selection import Selection
 from tfrecreg.core.records.reading.access import Records
 from tfrecreg.core.records.reading.shards import ShardRecords
-from tfrecreg.core.registry.splits import DamageSearch, SplitRecords
+from tfrecreg.core.registry.splits import DamageSearch, SplitRecords, even_parts
 from tfrecreg.core.values.errors import TfrecregError
 
 if TYPE_CHECKING:
@@ -65,8 +65,29 @@ def plain(tensorflow: Any, function: Callable[..., Any]) -> Any:
     return tensorflow.autograph.experimental.do_not_convert(function)
 
 
-@dataclass(frozen=True)
-class NumberedRecords:
+class RecordRun(NamedTuple):
+    """Consecutive records of one shard."""
+
+    shard: int
+    """The place of the shard in the list of shards."""
+    first: int
+    """Number of the first record in its shard."""
+    records: int
+    """The number of records, at least one."""
+
+
+def find_pieces(numbers: Iterable[range], starts: Sequence[int]) -> list[RecordRun]:
+    """Cut ranges of numbers at the borders of shards."""
+    found: list[RecordRun] = []
+    for wanted in numbers:
+        for shard, low in enumerate(starts[:-1]):
+            first, stop = max(wanted.start, low), min(wanted.stop, starts[shard + 1])
+            if first < stop:
+                found.append(RecordRun(shard, first - low, stop - first))
+    return found
+
+
+class NumberedRecords(NamedTuple):
     """Records by their numbers."""
 
     numbers: npt.NDArray[np.int64]
@@ -75,10 +96,31 @@ class NumberedRecords:
     """Reads them from a store through a cache; None if the shards are on this machine."""
 
 
+Pieces: TypeAlias = Sequence[RecordRun] | NumberedRecords
+
+
+def share_of_host(
+    selection: Selection, starts: Sequence[int], host: int, hosts: int, name: str
+) -> Selection:
+    """The records of one host: whole shards if they can be divided evenly among hosts, else
+    records.
+
+    The shares of all hosts are disjoint and together contain all records.
+    """
+    expect_host(host, hosts)
+    expect_enough(len(selection), hosts, name)
+    pieces = [] if selection.chosen is not None else find_pieces(selection.ranges, starts)
+    if pieces and len(pieces) % hosts == 0:
+        firsts = [(starts[piece.shard] + piece.first, piece.records) for piece in pieces]
+        return Selection([range(first, first + records) for first, records in firsts[host::hosts]])
+    part = even_parts(range(len(selection)), hosts, drop_remainder=False)[host]
+    return selection.part(slice(part.start, part.stop))
+
+
 def read_payloads(
     tensorflow: Any,
     records: SplitRecords,
-    pieces: Sequence[RecordRun] | NumberedRecords,
+    pieces: Pieces,
     compression: str,
     turns: Turns,
 ) -> tf.data.Dataset:
