@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from importlib import import_module
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -183,7 +182,7 @@ class Collate:
         self._bytes = {each.name for each in elements.columns if each.kind == 1} - self._images
         self._lists = {each.name for each in elements.columns if each.is_list}
         self._ragged = {each.name for each in elements.columns if each.is_ragged}
-        single = {each.name for each in elements.columns if each.is_fixed and prod(each.shape) == 1}
+        single = {each.name for each in elements.columns if each.is_single}
         self._several = self._images - single - self._lists
         self._varying = {each.name for each in elements.columns if not each.is_fixed}
         self._varying -= self._images | self._ragged

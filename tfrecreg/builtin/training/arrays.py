@@ -11,6 +11,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -26,11 +27,12 @@ from tfrecreg.core.example.sequences import (
     read_sequence,
 )
 from tfrecreg.core.schema.compiled import TensorSpec, compile_schema, tensor_specs
-from tfrecreg.core.schema.definition import SEQUENCE, Schema
+from tfrecreg.core.schema.definition import Schema
 from tfrecreg.core.values.errors import RefusedError, UsageError
 from tfrecreg.core.values.text import did_you_mean, listed
 
-_KINDS = {"string": Kind.BYTES, "int64": Kind.INT64, "float32": Kind.FLOAT}
+_DTYPES = {Kind.BYTES: "string", Kind.INT64: "int64", Kind.FLOAT: "float32"}
+_KINDS = {dtype: kind for kind, dtype in _DTYPES.items()}
 KIND_WORDS = {Kind.BYTES: "bytes", Kind.INT64: "int64", Kind.FLOAT: "float"}
 _OTHERS = {
     PayloadKind.SEQUENCE_EXAMPLE: " but a SequenceExample",
@@ -63,15 +65,32 @@ class ArrayColumn(NamedTuple):
         return f"{KIND_WORDS[Kind(self.kind)]} of shape {shape}"
 
     @property
+    def dtype(self) -> str:
+        """TensorFlow's name of the type of a value."""
+        return _DTYPES[Kind(self.kind)]
+
+    @property
+    def is_single(self) -> bool:
+        """Whether every record has exactly one value."""
+        return self.is_fixed and prod(self.shape) == 1
+
+    @property
     def is_ragged(self) -> bool:
         """Whether the feature is a list whose steps differ in length."""
         return self.is_list and -1 in self.shape[1:]
 
 
 def columns_of(schema: Schema) -> tuple[ArrayColumn, ...]:
-    """The columns of a schema's features, in order of their names."""
+    """The columns of a schema's features, in order of their names. If the schema describes
+    SequenceExamples, these are the features of the context and the lists."""
     shapes = {each.name: each.tensor_shape for each in compile_schema(schema).features}
-    return tuple(_column(spec, shapes[spec.name]) for spec in tensor_specs(schema))
+    found = [_column(spec, shapes[spec.name]) for spec in tensor_specs(schema)]
+    for rule in compile_sequences(schema).lists if schema.describes_sequences() else ():
+        if rule.kind:
+            sides = (-1, *((-1,) if rule.step_shape is None else rule.step_shape))
+            column = ArrayColumn(rule.name, int(rule.kind), sides, False)
+            found.append(column._replace(is_list=True, is_required=rule.is_required))
+    return tuple(sorted(found, key=lambda column: column.name))
 
 
 def _column(spec: TensorSpec, shape: tuple[int | None, ...] | None) -> ArrayColumn:
@@ -84,26 +103,24 @@ def _column(spec: TensorSpec, shape: tuple[int | None, ...] | None) -> ArrayColu
     return ArrayColumn(spec.name, kind, sides, False)
 
 
-class ExampleReader:
-    """Makes elements of payloads. Picklable."""
+def element_of_example(payload: bytes, columns: Sequence[ArrayColumn] | None) -> dict[str, Any]:
+    """The element that is made from an Example."""
+    example = decode_or_none(payload)
+    # Many other messages parse as an Example, and would lose their fields.
+    kind = kind_of(payload, 0, len(payload), example)
+    if example is None or kind is not PayloadKind.EXAMPLE:
+        raise RefusedError(f"is not a `tf.train.Example`{_OTHERS.get(kind, '')}")
+    if columns is None:
+        return _all_values(example)
+    return {column.name: shaped(column, example) for column in columns}
 
-    def __init__(self, columns: Sequence[ArrayColumn] | None) -> None:
-        self._columns = columns
 
-    def __call__(self, payload: bytes) -> dict[str, Any]:
-        """The element that is made from a payload."""
-        example = decode_or_none(payload)
-        # Many other messages parse as an Example, and would lose their fields.
-        kind = kind_of(payload, 0, len(payload), example)
-        if example is None or kind is not PayloadKind.EXAMPLE:
-            raise RefusedError(f"is not a `tf.train.Example`{_OTHERS.get(kind, '')}")
-        if self._columns is None:
-            return {
-                name: values_of(feature)
-                for name, feature in sorted(example.items())
-                if feature.kind is not Kind.UNSET
-            }
-        return {column.name: shaped(column, example) for column in self._columns}
+def _all_values(example: Mapping[str, Feature]) -> dict[str, Any]:
+    return {
+        name: values_of(feature)
+        for name, feature in sorted(example.items())
+        if feature.kind is not Kind.UNSET
+    }
 
 
 def shaped(column: ArrayColumn, example: Mapping[str, Feature]) -> Any:
@@ -152,71 +169,42 @@ def values_of(feature: Feature) -> npt.NDArray[Any]:
     return found
 
 
-def columns_of_sequences(schema: Schema) -> tuple[ArrayColumn, ...]:
-    """The columns of the context and of the lists, in order of their names."""
-    found = [each for each in columns_of(schema) if each.name != SEQUENCE]
-    for rule in compile_sequences(schema).lists:
-        if rule.kind:
-            sides = (-1, *((-1,) if rule.step_shape is None else rule.step_shape))
-            kind, required = int(rule.kind), rule.is_required
-            found.append(
-                ArrayColumn(rule.name, kind, sides, False, is_list=True, is_required=required)
-            )
-    return tuple(sorted(found, key=lambda column: column.name))
-
-
-class EitherReader:
-    """Makes elements of Examples and of SequenceExamples, without a schema. Picklable."""
-
-    def __init__(self, example: ExampleReader) -> None:
-        self._example = example
-
-    def __call__(self, payload: bytes) -> dict[str, Any]:
-        """The element that is made from a payload."""
-        try:
-            example = self._example(payload)
-        except RefusedError:
-            sequence = decode_sequence(payload)
-            if sequence is None:
-                raise
-        else:
-            if not has_lists_field(payload):
-                return example
-            raise RefusedError(
-                "is not a `tf.train.Example`: it has lists, but does not parse as a SequenceExample"
-            )
-        _expect_apart(sequence)
-        found: dict[str, Any] = {
-            name: values_of(feature)
-            for name, feature in sequence.context.items()
-            if feature.kind is not Kind.UNSET
-        }
-        for name, steps in sequence.lists.items():
-            # A step without a kind is empty, and gets the kind of the other steps.
-            kinds = (each.kind for each in steps if each.kind is not Kind.UNSET)
-            kind = next(kinds, Kind.FLOAT)
-            found[name] = [_step(step, kind) for step in steps]
-        return dict(sorted(found.items()))
-
-
-class SequenceReader:
-    """Makes elements of SequenceExamples according to a schema. Picklable."""
-
-    def __init__(self, columns: Sequence[ArrayColumn]) -> None:
-        self._columns = columns
-
-    def __call__(self, payload: bytes) -> dict[str, Any]:
-        """The element that is made from a payload."""
-        sequence = read_sequence(payload)
+def element_without_schema(payload: bytes) -> dict[str, Any]:
+    """The element that is made from an Example or a SequenceExample."""
+    try:
+        example = element_of_example(payload, None)
+    except RefusedError:
+        sequence = decode_sequence(payload)
         if sequence is None:
-            raise RefusedError("is not a `tf.train.SequenceExample`")
-        _expect_apart(sequence)
-        return {
-            column.name: _stepped(column, sequence.lists.get(column.name))
-            if column.is_list
-            else shaped(column, sequence.context)
-            for column in self._columns
-        }
+            raise
+    else:
+        if not has_lists_field(payload):
+            return example
+        raise RefusedError(
+            "is not a `tf.train.Example`: it has lists, but does not parse as a SequenceExample"
+        )
+    _expect_apart(sequence)
+    found = _all_values(sequence.context)
+    for name, steps in sequence.lists.items():
+        # A step without a kind is empty, and gets the kind of the other steps.
+        kinds = (each.kind for each in steps if each.kind is not Kind.UNSET)
+        kind = next(kinds, Kind.FLOAT)
+        found[name] = [_step(step, kind) for step in steps]
+    return dict(sorted(found.items()))
+
+
+def element_of_sequence(payload: bytes, columns: Sequence[ArrayColumn]) -> dict[str, Any]:
+    """The element that is made from a SequenceExample."""
+    sequence = read_sequence(payload)
+    if sequence is None:
+        raise RefusedError("is not a `tf.train.SequenceExample`")
+    _expect_apart(sequence)
+    return {
+        column.name: _stepped(column, sequence.lists.get(column.name))
+        if column.is_list
+        else shaped(column, sequence.context)
+        for column in columns
+    }
 
 
 def _expect_apart(sequence: SequenceExample) -> None:
@@ -240,7 +228,7 @@ def _stepped(column: ArrayColumn, steps: Sequence[Feature] | None) -> Any:
         return [_step(step, kind) for step in steps]
     if not steps:
         return empty(column)
-    size = int(np.prod(column.shape[1:], dtype=np.int64))
+    size = prod(column.shape[1:])
     for number, step in enumerate(steps):
         if step.count != size:
             raise misfit(column, f"found {step.count} values in step {number}")

@@ -8,7 +8,6 @@ import pickle
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import repeat
-from math import prod
 from typing import Any, SupportsIndex, overload
 
 import numpy as np
@@ -85,13 +84,12 @@ class DataSource(ReadsBatches, Sequence[Any]):
         self._identity = identity
         self._decode = decode
         self._values = values
-        self._read = elements.read
         self._read_many = BlockReader(elements.columns)
         # Without a schema, only this set decides whether a feature holds one image or several.
         self._single = frozenset(
             elements.images
             if elements.columns is None
-            else (each.name for each in elements.columns if each.is_fixed and prod(each.shape) == 1)
+            else (each.name for each in elements.columns if each.is_single)
         )
         self._skipped = skipped
         if skipped is None and elements.damaged == "skip":
@@ -446,7 +444,7 @@ class DataSource(ReadsBatches, Sequence[Any]):
         else:
             try:
                 if element is None:
-                    element = self._read(payload)
+                    element = elements.read(payload)
                 if elements.with_digest:
                     element[DIGEST_FEATURE] = digest_of(payload)
                 decode = fitting(self._decode, elements)

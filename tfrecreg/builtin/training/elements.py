@@ -1,12 +1,12 @@
 """Defines which form the elements of a source have. Converts many payloads at once.
 
 Records of the same layout are read with a few array operations. Other records are read one by one
-by :class:`tfrecreg.builtin.training.arrays.ExampleReader`, into the same form.
+by :func:`tfrecreg.builtin.training.arrays.element_of_example`, into the same form.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import repeat
 from math import prod
@@ -17,10 +17,10 @@ import numpy.typing as npt
 
 from tfrecreg.builtin.training.arrays import (
     ArrayColumn,
-    EitherReader,
-    ExampleReader,
     ImageSize,
-    SequenceReader,
+    element_of_example,
+    element_of_sequence,
+    element_without_schema,
     empty,
     expect_features,
 )
@@ -61,13 +61,11 @@ class Elements:
         images = tuple(each for each in self.images if each in chosen)
         return replace(self, columns=columns, images=images)
 
-    @property
-    def read(self) -> Callable[[bytes], dict[str, Any]]:
-        """The reader that turns a payload into an element. Picklable."""
-        if self.sequence:
-            return SequenceReader(self.columns or ())
-        example = ExampleReader(self.columns)
-        return example if self.columns is not None else EitherReader(example)
+    def read(self, payload: bytes) -> dict[str, Any]:
+        """The element that is made from a payload."""
+        if self.columns is None:
+            return element_without_schema(payload)
+        return (element_of_sequence if self.sequence else element_of_example)(payload, self.columns)
 
 
 _FEWEST = 8

@@ -23,7 +23,6 @@ from tfrecreg.builtin.training.arrays import (
     Fit,
     ImageSize,
     columns_of,
-    columns_of_sequences,
     expect_features,
     expect_one_of,
 )
@@ -273,8 +272,7 @@ def _elements(
     if found is not None:
         schema = parse_schema(*found)
         sequence = schema.describes_sequences()
-        columns = columns_of_sequences(schema) if sequence else columns_of(schema)
-        elements = replace(form, columns=columns, sequence=sequence)
+        elements = replace(form, columns=columns_of(schema), sequence=sequence)
         pixels = schema.pixels()
         images = [*schema.images(), *schema.byte_pixels()]
         if sequence:
