@@ -1,4 +1,10 @@
-"""Makes tensors of a batch of payloads: parses all in one call, decodes, resizes, pads."""
+"""Makes tensors of a batch of payloads: parses all in one call, decodes, resizes, pads.
+
+If all steps of a list have one shape, it is ragged only along its steps. If the steps differ in
+length, the list is also ragged along a second dimension. The context is parsed as an Example,
+because TensorFlow 2.16's `tf.io.parse_sequence_example` refuses a context of fixed shape for a
+batch without records.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +12,9 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from tfrecreg.builtin.training.arrays import ArrayColumn
 from tfrecreg.builtin.training.certificate import DIGEST_FEATURE, KEY_FEATURE
-from tfrecreg.builtin.training.tf_dataset.form import (
-    PAYLOAD_NAME,
-    ElementForm,
-    ListParser,
-    ListSpec,
-)
+from tfrecreg.builtin.training.tf_dataset.form import PAYLOAD_NAME, ElementForm
 from tfrecreg.builtin.training.tf_dataset.images import together
 from tfrecreg.core.example.decode import decode_or_none
 from tfrecreg.core.example.sequences import read_sequence
@@ -46,9 +48,9 @@ class ElementReader:
         self._tf = tensorflow
         self._records = records
         self._form = form
-        self._spec = self._parse_spec()
-        lists = [each for each in form.specs or () if isinstance(each, ListSpec)]
-        self._lists = ListParser(tensorflow, lists) if lists else None
+        columns = form.columns or ()
+        self._spec = {each.name: self._parse_spec(each) for each in columns if not each.is_list}
+        self._lists = {each.name: self._parse_spec(each) for each in columns if each.is_list}
 
     def __call__(self, numbers: Any, payloads: Any) -> Features:
         """The features of a batch, each as one stacked tensor."""
@@ -67,7 +69,7 @@ class ElementReader:
 
     def finish(self, features: Features) -> Any:
         """Convert features to an element, in the form that the user gets."""
-        if self._form.specs is None:
+        if self._form.columns is None:
             return features[PAYLOAD_NAME]
         if self._form.supervised is not None:
             feature, label = self._form.supervised
@@ -89,9 +91,8 @@ class ElementReader:
             features = self._parsed(tf.constant([payload]))
         except (tf.errors.OpError, UnicodeError) as error:
             reason = without_nodes(str(error))
-            is_list = self._lists is not None
-            if (read_sequence if is_list else decode_or_none)(payload) is None:
-                reason = f"it is not a `tf.train.{'Sequence' if is_list else ''}Example`"
+            if (read_sequence if self._lists else decode_or_none)(payload) is None:
+                reason = f"it is not a `tf.train.{'Sequence' if self._lists else ''}Example`"
             return PayloadFault("", f" does not parse: {reason}")
         steps: list[tuple[str, Callable[[str, Any], Any]]] = [
             *((name, self._images) for name in self._form.images),
@@ -128,28 +129,34 @@ class ElementReader:
                     )
         return ""
 
-    def _parse_spec(self) -> Features:
-        tf, found = self._tf, {}
-        for spec in self._form.specs or ():
-            if isinstance(spec, ListSpec):
-                continue
-            dtype = getattr(tf, spec.dtype)
-            if spec.form == "fixed":
-                found[spec.name] = tf.io.FixedLenFeature(list(spec.shape), dtype)
-            elif spec.name in self._form.ragged:
-                found[spec.name] = tf.io.RaggedFeature(dtype, row_splits_dtype=tf.int64)
-            else:
-                found[spec.name] = tf.io.VarLenFeature(dtype)
-        return found
+    def _parse_spec(self, column: ArrayColumn) -> Any:
+        tf, dtype = self._tf, getattr(self._tf, column.dtype)
+        if column.is_fixed:
+            return tf.io.FixedLenFeature(list(column.shape), dtype)
+        if column.is_list and not column.is_ragged:
+            return tf.io.FixedLenSequenceFeature(
+                list(column.shape[1:]), dtype, allow_missing=not column.is_required
+            )
+        if column.name in self._form.ragged:
+            return tf.io.RaggedFeature(dtype, row_splits_dtype=tf.int64)
+        return tf.io.VarLenFeature(dtype)
 
     def _parsed(self, payloads: Any) -> Features:
-        if self._form.specs is None:
+        if self._form.columns is None:
             return {PAYLOAD_NAME: payloads}
         tf = self._tf
         # Without features, only the keys are requested.
         parsed = tf.io.parse_example(payloads, self._spec) if self._spec else {}
-        if self._lists is not None:
-            parsed = dict(sorted({**parsed, **self._lists(payloads)}.items()))
+        if self._lists:
+            _, lists, lengths = tf.io.parse_sequence_example(
+                payloads, sequence_features=self._lists
+            )
+            for name, value in lists.items():
+                if not isinstance(value, tf.RaggedTensor):
+                    lists[name] = tf.RaggedTensor.from_tensor(
+                        value, lengths[name], row_splits_dtype=tf.int64
+                    )
+            parsed = dict(sorted({**parsed, **lists}.items()))
         features: Features = dict(parsed)
         for name, length in self._form.padded.items():
             ragged = features[name]
