@@ -16,7 +16,7 @@ from tfrecreg.builtin.python_data.convert import (
     sequence_or_iterator,
 )
 from tfrecreg.builtin.python_data.parcel import Parcel, SequenceSplit, Spool, close_spools, parcels
-from tfrecreg.builtin.python_data.survey import Survey, SurveyedSplit
+from tfrecreg.builtin.python_data.survey import Survey, Surveyed
 from tfrecreg.core.build.sources.interface import Item, RawFile, Source
 from tfrecreg.core.example.model import Example
 from tfrecreg.core.records.hashing import DIGEST_BYTES, record_digest
@@ -41,8 +41,10 @@ class PythonSource(Source):
     ) -> None:
         self.dataset = dataset
         self.travels = travels
-        self._parcels: dict[str, Parcel] = {each.split: each for each, _ in survey.sequences}
-        self._spools: dict[str, Spool] = {each.split: each for each, *_ in survey.iterators}
+        self._places: dict[str, Parcel | Spool] = {
+            **{each.split: each for each, _ in survey.sequences},
+            **{each.split: each for each, *_ in survey.iterators},
+        }
         self._survey: Survey | None = survey
         self._labels = labels
 
@@ -52,7 +54,7 @@ class PythonSource(Source):
         return state
 
     @cached_property
-    def _splits(self) -> list[SurveyedSplit]:
+    def _splits(self) -> list[Surveyed]:
         """The survey of each split, computed once in the process that received the data."""
         assert self._survey is not None
         return self._survey.splits()
@@ -67,10 +69,10 @@ class PythonSource(Source):
 
     def example(self, item: Item) -> Example:
         position, digest = _STATE.unpack(item.state)
-        parcel = self._parcels.get(item.split)
-        if parcel is None:
-            return self._spools[item.split].example(position)
-        split = parcel.open()
+        place = self._places[item.split]
+        if isinstance(place, Spool):
+            return place.example(position)
+        split = place.open()
         made = split.record(position)
         if record_digest(made.payload) != digest:
             raise split.converter.changed(position, item.key)

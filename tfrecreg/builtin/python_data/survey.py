@@ -13,7 +13,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import islice
 from time import monotonic
-from typing import Any, TypeVar
+from typing import Any
 
 from tfrecreg.builtin.python_data.convert import (
     Converter,
@@ -29,8 +29,6 @@ from tfrecreg.core.values.progress import Progress, working
 from tfrecreg.core.values.text import safe
 from tfrecreg.core.workers.interface import WORTH_SECONDS, Engine
 
-P = TypeVar("P", bound="SurveyedPart")
-
 _PORTION = 16
 """Number of elements per part. The draft of a schema may depend on it, so it is constant."""
 _TASK = 8 * _PORTION
@@ -38,9 +36,12 @@ _TASK = 8 * _PORTION
 
 
 @dataclass
-class SurveyedPart:
-    """Keys, sizes and digests of consecutive elements of a split. Picklable."""
+class Surveyed:
+    """Keys, sizes and digests of consecutive elements of a split: 24 bytes for each, and its key.
+    Picklable.
+    """
 
+    split: str
     keys: list[str] | None
     """The keys of the elements; None if each key is the position of its element."""
     sketch: SchemaSketch | None
@@ -53,12 +54,15 @@ class SurveyedPart:
     """Names of all features."""
     has_images: bool = False
     """Whether Pillow encoded a value."""
+    is_slow: bool = False
+    """Whether elements took so long that worker processes converted them."""
 
     @classmethod
-    def of(cls: type[P], converter: Converter, records: Iterable[ElementRecord], draft: bool) -> P:
+    def of(cls, converter: Converter, records: Iterable[ElementRecord], draft: bool) -> Surveyed:
         """The keys, sizes and digests of these records."""
         part = cls(
-            keys=None if converter.keys.is_position else [],
+            converter.split,
+            keys=None if converter.keys is None else [],
             sketch=SchemaSketch() if draft else None,
         )
         for made in records:
@@ -72,36 +76,31 @@ class SurveyedPart:
                 part.sketch.add(made.example)
         return part
 
-
-@dataclass
-class SurveyedSplit(SurveyedPart):
-    """Keys, sizes and digests of all elements of a split. Each takes 24 bytes plus its key."""
-
-    split: str = ""
-    is_slow: bool = False
-    """Whether elements took so long that worker processes converted them."""
-    taken: set[str] = field(default_factory=set)
-    """All keys so far, during the survey."""
-
-    def extend(self, part: SurveyedPart) -> None:
+    def extend(self, part: Surveyed) -> None:
         """Add the next elements."""
-        first = len(self.sizes)
         self.digests += part.digests
         self.sizes.extend(part.sizes)
         self.features |= part.features
         self.has_images |= part.has_images
         if self.sketch is not None and part.sketch is not None:
             self.sketch.merge(part.sketch)
-        if self.keys is None or part.keys is None:
-            return
-        for position, key in enumerate(part.keys, first):
-            if key in self.taken:
+        if self.keys is not None and part.keys is not None:
+            self.keys += part.keys
+
+    def expect_sense(self) -> None:
+        """Refuse a split without elements, and keys that occur twice."""
+        if not self.sizes:
+            raise RawDataError(
+                f"split `{self.split}` has no elements: its iterator may already be at its end"
+            )
+        firsts: dict[str, int] = {}
+        for position, key in enumerate(self.keys or ()):
+            first = firsts.setdefault(key, position)
+            if first != position:
                 raise RawDataError(
-                    f"split `{self.split}`: the elements {self.keys.index(key)} and {position} "
-                    f"have the same key `{key}`"
+                    f"split `{self.split}`: the elements {first} and {position} have the same key "
+                    f"`{key}`"
                 )
-            self.taken.add(key)
-            self.keys.append(key)
 
     def elements(self) -> Iterator[tuple[str, int, bytes]]:
         """Key, size in bytes and digest of each record, in order of the elements."""
@@ -120,11 +119,11 @@ class SurveyTask:
     draft: bool
 
 
-def survey_elements(task: SurveyTask) -> list[SurveyedPart]:
+def survey_elements(task: SurveyTask) -> list[Surveyed]:
     """Convert the elements. Returns the keys, sizes and digests of each part."""
     split = task.parcel.open()
     return [
-        SurveyedPart.of(
+        Surveyed.of(
             split.converter,
             map(split.record, task.elements[first : first + _PORTION]),
             task.draft,
@@ -135,7 +134,7 @@ def survey_elements(task: SurveyTask) -> list[SurveyedPart]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Survey:
-    """The first pass."""
+    """The first pass. Called once."""
 
     sequences: Sequence[tuple[Parcel, SequenceSplit]]
     iterators: Sequence[tuple[Spool, Converter, Iterator[Any]]]
@@ -144,17 +143,19 @@ class Survey:
     draft: bool
     """Whether a schema is to be drafted."""
 
-    def splits(self) -> list[SurveyedSplit]:
+    def splits(self) -> list[Surveyed]:
         """The survey of each split, in order of their names."""
         found = [self._sequence(*each) for each in self.sequences]
         found += [self._iterable(*each) for each in self.iterators]
+        for each in found:
+            each.expect_sense()
         return sorted(found, key=lambda each: each.split)
 
-    def _sequence(self, parcel: Parcel, sequence: SequenceSplit) -> SurveyedSplit:
+    def _sequence(self, parcel: Parcel, sequence: SequenceSplit) -> Surveyed:
         """Survey the elements in this process, or in workers if they are slow."""
         converter, engine = sequence.converter, self.engine
         count = length_of(converter.split, sequence.sequence)
-        found = self._new(converter)
+        found = Surveyed.of(converter, (), self.draft)
         began = monotonic()
         with working(self.progress, f"reading {safe(found.split)}", count, "elements"):
             read = 0
@@ -172,38 +173,22 @@ class Survey:
             with closing(engine.run(survey_elements, tasks)) as several:
                 for parts in several:
                     self._take(found, parts)
-        return self._whole(found)
+        return found
 
-    def _iterable(
-        self, spool: Spool, converter: Converter, elements: Iterator[Any]
-    ) -> SurveyedSplit:
+    def _iterable(self, spool: Spool, converter: Converter, elements: Iterator[Any]) -> Surveyed:
         """Spool the records, and survey them in the same parts as a sequence."""
-        found = self._new(converter)
+        found = Surveyed.of(converter, (), self.draft)
         with (
             closing(spool.fill(converter, elements)) as records,
             working(self.progress, f"spooling {safe(found.split)}", 0, "elements"),
         ):
             while True:
-                some = islice(records, _PORTION)
-                part = SurveyedPart.of(converter, some, self.draft)
+                part = Surveyed.of(converter, islice(records, _PORTION), self.draft)
                 self._take(found, [part])
                 if len(part.sizes) < _PORTION:
-                    return self._whole(found)
+                    return found
 
-    def _new(self, converter: Converter) -> SurveyedSplit:
-        found = SurveyedSplit.of(converter, (), self.draft)
-        found.split = converter.split
-        return found
-
-    def _take(self, found: SurveyedSplit, parts: Iterable[SurveyedPart]) -> None:
+    def _take(self, found: Surveyed, parts: Iterable[Surveyed]) -> None:
         for part in parts:
             found.extend(part)
             self.progress.advance(len(part.sizes), sum(part.sizes))
-
-    def _whole(self, found: SurveyedSplit) -> SurveyedSplit:
-        found.taken.clear()
-        if not found.sizes:
-            raise RawDataError(
-                f"split `{found.split}` has no elements: its iterator may already be at its end"
-            )
-        return found
