@@ -23,17 +23,11 @@ from tfrecreg.builtin.training.selection import Selection
 from tfrecreg.builtin.training.tf_dataset.form import (
     ElementForm,
     FormRequest,
+    PipelineOptions,
     find_form,
     with_others,
 )
 from tfrecreg.builtin.training.tf_dataset.images import ImageFit, Method
-from tfrecreg.builtin.training.tf_dataset.pipeline import PipelineOptions, make_dataset
-from tfrecreg.builtin.training.tf_dataset.source import (
-    NumberedRecords,
-    Pieces,
-    find_pieces,
-    share_of_host,
-)
 from tfrecreg.core.check.scan.conditions import shown_progress
 from tfrecreg.core.check.scan.interface import Shard
 from tfrecreg.core.plugins.bundled import OURS
@@ -64,6 +58,7 @@ from tfrecreg.core.workers.local import LocalEngine
 if TYPE_CHECKING:
     import tensorflow as tf
 
+    from tfrecreg.builtin.training.tf_dataset.source import Pieces
     from tfrecreg.core.storage.far_files import FarFiles
 
 
@@ -272,12 +267,19 @@ def load(
         if where is not None:
             chosen = target.records_where(numbers, held, where, engine, progress)
             selection = Selection.of_chosen(chosen, where)
+        tensorflow = _tensorflow()
+        from tfrecreg.builtin.training.tf_dataset.pipeline import make_dataset
+        from tfrecreg.builtin.training.tf_dataset.source import (
+            NumberedRecords,
+            find_pieces,
+            share_of_host,
+        )
+
         share = share_of_host(selection, records.starts, host, hosts, target.name)
         pieces: Pieces = find_pieces(share.ranges, records.starts)
         if where is not None or read is not None:
             every = np.arange(len(share), dtype=np.int64)
             pieces = NumberedRecords(share.numbers(every), read)
-        tensorflow = _tensorflow()
         decoders = decoders_of(target.home, {} if parsed is None else parsed.byte_pixels())
         form = with_others(tensorflow, records, form, decoders)
         kept = how
@@ -287,7 +289,7 @@ def load(
             about = tensorflow.__version__, *plugins, text, request, how.grouping
             kept = replace(how, cache=f"{how.cache}-{_digest_of(about, shards, pieces)}")
         compression = "none" if target.manifest is None else target.manifest.compression
-        dataset = make_dataset(tensorflow, records, pieces, compression, form, kept)
+        dataset = make_dataset(records, pieces, compression, form, kept)
         return dataset if options is None else dataset.with_options(options)
 
     return made(split) if split is None or isinstance(split, str) else tuple(map(made, split))
@@ -334,9 +336,8 @@ def _digest_of(about: object, shards: Sequence[Shard], pieces: Pieces) -> str:
         found = [shard.storage.stat(path) for path in (shard.path, shard.entry.index) if path]
         stamps = [(each.size, each.mtime_ns) for each in found if each is not None]
         contents.append((shard.entry, stamps))
-    which: object = pieces
-    if isinstance(pieces, NumberedRecords):
-        which = blake3(pieces.numbers.tobytes()).hexdigest()
+    numbers = getattr(pieces, "numbers", None)
+    which = pieces if numbers is None else blake3(numbers.tobytes()).hexdigest()
     every = __version__, code_of(OURS), about, contents, which
     return blake3(repr(every).encode("utf-8", "surrogateescape")).hexdigest(8)
 

@@ -12,6 +12,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import tensorflow as tf
+
 from tfrecreg.builtin.training.arrays import ArrayColumn
 from tfrecreg.builtin.training.certificate import DIGEST_FEATURE, KEY_FEATURE
 from tfrecreg.builtin.training.tf_dataset.form import PAYLOAD_NAME, ElementForm
@@ -38,14 +40,12 @@ class ElementReader:
 
     def __init__(
         self,
-        tensorflow: Any,
         records: SplitRecords,
         form: ElementForm,
         *,
         single: bool = False,
     ) -> None:
         self._single = single
-        self._tf = tensorflow
         self._records = records
         self._form = form
         columns = form.columns or ()
@@ -78,15 +78,14 @@ class ElementReader:
 
     def pad_longest(self, *element: Any) -> Any:
         """Pad each ragged tensor to its longest row, in a batch that `finish` returned."""
-        ragged = self._tf.RaggedTensor
+        ragged = tf.RaggedTensor
         parts = element if len(element) > 1 else element[0]
-        return self._tf.nest.map_structure(
+        return tf.nest.map_structure(
             lambda value: value.to_tensor() if isinstance(value, ragged) else value, parts
         )
 
     def fault(self, payload: bytes) -> PayloadFault | None:
         """Finds out step by step why one payload fails."""
-        tf = self._tf
         try:
             features = self._parsed(tf.constant([payload]))
         except (tf.errors.OpError, UnicodeError) as error:
@@ -111,7 +110,6 @@ class ElementReader:
 
     def why_apart(self, payloads: Sequence[bytes]) -> str:
         """The reason why undamaged records cannot form a batch. Empty if they can form one."""
-        tf = self._tf
         features = self._parsed(tf.constant(list(payloads)))
         form = self._form
         steps = ((form.images, self._images), (form.tensors, self._tensors))
@@ -130,7 +128,7 @@ class ElementReader:
         return ""
 
     def _parse_spec(self, column: ArrayColumn) -> Any:
-        tf, dtype = self._tf, getattr(self._tf, column.dtype)
+        dtype = getattr(tf, column.dtype)
         if column.is_fixed:
             return tf.io.FixedLenFeature(list(column.shape), dtype)
         if column.is_list and not column.is_ragged:
@@ -144,7 +142,6 @@ class ElementReader:
     def _parsed(self, payloads: Any) -> Features:
         if self._form.columns is None:
             return {PAYLOAD_NAME: payloads}
-        tf = self._tf
         # Without features, only the keys are requested.
         parsed = tf.io.parse_example(payloads, self._spec) if self._spec else {}
         if self._lists:
@@ -168,7 +165,7 @@ class ElementReader:
         return features
 
     def _images(self, name: str, data: Any) -> Any:
-        tf, form = self._tf, self._form
+        form = self._form
         height, width, channels = form.images[name]
 
         def finished(images: Any) -> Any:
@@ -189,7 +186,7 @@ class ElementReader:
         return tf.cond(tf.size(pixels) > 0, lambda: finished(pixels), one_by_one)
 
     def _tensors(self, name: str, data: Any) -> Any:
-        tf, spec = self._tf, self._form.tensors[name]
+        spec = self._form.tensors[name]
         if not isinstance(spec, tf.TensorSpec):
             spec = tf.TensorSpec(None, spec)
 
@@ -199,7 +196,7 @@ class ElementReader:
         return self._mapped(decoded, data, spec)
 
     def _decode_others(self, name: str, data: Any) -> Any:
-        tf, (decoder, spec) = self._tf, self._form.others[name]
+        decoder, spec = self._form.others[name]
 
         def array(value: Any) -> Any:
             return decoder.array(value if isinstance(value, bytes) else value.item())
@@ -212,7 +209,6 @@ class ElementReader:
 
     def _mapped(self, function: Callable[[Any], Any], data: Any, spec: Any) -> Any:
         """Apply a function to each string of a batch, and stack the results."""
-        tf = self._tf
         flat = tf.reshape(data, [-1])
 
         # Small values one after the other, which halves the time: batches run in parallel
@@ -235,7 +231,6 @@ class ElementReader:
         return stacked
 
     def _keys(self, numbers: Any) -> Any:
-        tf = self._tf
 
         def found(numbers: Any) -> Any:
             # A mark of damage has no key, and is handled later.
@@ -245,7 +240,6 @@ class ElementReader:
         return tf.ensure_shape(tf.py_function(found, [numbers], tf.string), numbers.shape)
 
     def _digests(self, payloads: Any) -> Any:
-        tf = self._tf
         found = tf.numpy_function(
             lambda payloads: digests_of(payloads.tolist()), [payloads], tf.uint8, stateful=False
         )

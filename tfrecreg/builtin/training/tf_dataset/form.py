@@ -40,6 +40,47 @@ class FormRequest:
 
 
 @dataclass(frozen=True, kw_only=True)
+class PipelineOptions:
+    """The arguments of :func:`tfrecreg.load` that concern the order and grouping of elements."""
+
+    batch_size: int | None
+    drop_remainder: bool
+    shuffle: bool | int
+    seed: int | None
+    repeat: bool | int
+    cache: bool | str
+    """With ``"auto"``, the shape and size of elements decide. Any other text is the prefix of the
+    cache files' paths."""
+    prefetch: int | None
+    deterministic: bool
+
+    def expect_sense(self, *, longest: bool) -> None:
+        """Refuse numbers that are too small. Also refuse arguments without an argument that they
+        need."""
+        for name, value in (
+            ("batch_size", self.batch_size),
+            ("shuffle", None if self.shuffle is False else self.shuffle),
+            ("repeat", None if self.repeat is False else self.repeat),
+        ):
+            if value is not None and value < 1:
+                raise UsageError(f"`{name}` should be 1 or more, found {value}")
+        if self.prefetch is not None and self.prefetch < 0:
+            raise UsageError(f"`prefetch` should be 0 or more, found {self.prefetch}")
+        for name, given, needed, there in (
+            ("drop_remainder", self.drop_remainder, "batch_size", self.batch_size is not None),
+            ('pad_to="longest"', longest, "batch_size", self.batch_size is not None),
+            ("seed", self.seed is not None, "shuffle", self.shuffle is not False),
+        ):
+            if given and not there:
+                raise UsageError(f"`{name}` needs `{needed}`")
+
+    @property
+    def grouping(self) -> tuple[object, ...]:
+        """These arguments decide which elements a cache keeps, and in which order."""
+        return self.batch_size, self.drop_remainder, bool(self.shuffle), self.deterministic
+
+
+@dataclass(frozen=True, kw_only=True)
 class ElementForm:
     """The form of an Example's features."""
 
