@@ -99,10 +99,7 @@ class TfdsRecords(RecordFormat):
             yield encode(features)
 
     def _made(
-        self,
-        task: ShardToExport,
-        records: Iterator[ShardRecord],
-        seen: Mapping[str, ImagesSeen],
+        self, task: ShardToExport, records: Iterator[ShardRecord], seen: Mapping[str, ImagesSeen]
     ) -> Iterator[ShardRecord]:
         for record in records:
             where = f"record {record.number} of `{safe(task.entry.path)}`"

@@ -9,12 +9,7 @@ from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from tfrecreg.builtin.python_data.convert import (
-    Converter,
-    KeyRule,
-    SplitData,
-    sequence_or_iterator,
-)
+from tfrecreg.builtin.python_data.convert import Converter, KeyRule, SplitData, sequence_or_iterator
 from tfrecreg.builtin.python_data.parcel import Parcel, SequenceSplit, Spool, close_spools, parcels
 from tfrecreg.builtin.python_data.survey import Survey, Surveyed
 from tfrecreg.core.build.sources.interface import Item, RawFile, Source

@@ -15,12 +15,7 @@ from itertools import islice
 from time import monotonic
 from typing import Any
 
-from tfrecreg.builtin.python_data.convert import (
-    Converter,
-    ElementRecord,
-    length_of,
-    position_key,
-)
+from tfrecreg.builtin.python_data.convert import Converter, ElementRecord, length_of, position_key
 from tfrecreg.builtin.python_data.parcel import Parcel, SequenceSplit, Spool
 from tfrecreg.core.records.hashing import DIGEST_BYTES, record_digest
 from tfrecreg.core.schema.infer import SchemaSketch
@@ -124,9 +119,7 @@ def survey_elements(task: SurveyTask) -> list[Surveyed]:
     split = task.parcel.open()
     return [
         Surveyed.of(
-            split.converter,
-            map(split.record, task.elements[first : first + _PORTION]),
-            task.draft,
+            split.converter, map(split.record, task.elements[first : first + _PORTION]), task.draft
         )
         for first in range(0, len(task.elements), _PORTION)
     ]

@@ -6,16 +6,7 @@ import os
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import (
-    TYPE_CHECKING,
-    Concatenate,
-    Literal,
-    ParamSpec,
-    Protocol,
-    TypeVar,
-    cast,
-    overload,
-)
+from typing import TYPE_CHECKING, Concatenate, Literal, ParamSpec, Protocol, TypeVar, cast, overload
 
 from blake3 import blake3
 

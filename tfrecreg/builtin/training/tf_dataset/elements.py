@@ -38,13 +38,7 @@ _AT_ONCE = 32
 class ElementReader:
     """Converts payloads to elements, either in a graph, or one by one to find a fault."""
 
-    def __init__(
-        self,
-        records: SplitRecords,
-        form: ElementForm,
-        *,
-        single: bool = False,
-    ) -> None:
+    def __init__(self, records: SplitRecords, form: ElementForm, *, single: bool = False) -> None:
         self._single = single
         self._records = records
         self._form = form

@@ -116,10 +116,7 @@ def share_of_host(
 
 
 def read_payloads(
-    records: SplitRecords,
-    pieces: Pieces,
-    compression: str,
-    turns: Turns,
+    records: SplitRecords, pieces: Pieces, compression: str, turns: Turns
 ) -> tf.data.Dataset:
     """Batches of numbers, int64 of shape (n,), and payloads, strings of shape (n,)."""
     data, int64 = tf.data, tf.int64
@@ -153,10 +150,7 @@ def read_payloads(
 
         def with_mark() -> tuple[Any, Any]:
             kept = tf.minimum(found, expected)
-            return (
-                tf.concat([numbers[:kept], [mark]], 0),
-                tf.concat([payloads[:kept], [b""]], 0),
-            )
+            return (tf.concat([numbers[:kept], [mark]], 0), tf.concat([payloads[:kept], [b""]], 0))
 
         is_whole = tf.equal(found, expected)
         return tuple(tf.cond(is_whole, lambda: (numbers, payloads), with_mark))
@@ -165,9 +159,7 @@ def read_payloads(
 
 
 def order_numbers(
-    records: SplitRecords,
-    pieces: Sequence[RecordRun],
-    turns: Turns,
+    records: SplitRecords, pieces: Sequence[RecordRun], turns: Turns
 ) -> tf.data.Dataset:
     """The numbers of the records that :func:`read_payloads` reads, in the same order."""
     int64 = tf.int64
@@ -179,9 +171,7 @@ def order_numbers(
         more = tf.cast(is_last, int64)
         starts = tf.data.Dataset.range(first, stop + more, size)
         return starts.map(
-            plain(
-                lambda start: tf.range(start, tf.minimum(start + size, stop), dtype=int64),
-            )
+            plain(lambda start: tf.range(start, tf.minimum(start + size, stop), dtype=int64))
         )
 
     return _in_turn(records, pieces, of_piece, turns).unbatch()
@@ -192,10 +182,7 @@ def _size(records: SplitRecords, most: int) -> int:
 
 
 def _in_turn(
-    records: SplitRecords,
-    pieces: Sequence[RecordRun],
-    of_piece: Callable[..., Any],
-    turns: Turns,
+    records: SplitRecords, pieces: Sequence[RecordRun], of_piece: Callable[..., Any], turns: Turns
 ) -> Any:
     """Apply a function to each piece. Pieces are read one after the other, or in rotation."""
     data, int64 = tf.data, tf.int64
@@ -264,17 +251,12 @@ def _read_chosen(
     if far is not None:
         order = order.map(plain(requested)).prefetch(_AHEAD)
     return order.map(
-        plain(read),
-        num_parallel_calls=tf.data.AUTOTUNE,
-        deterministic=turns.deterministic,
+        plain(read), num_parallel_calls=tf.data.AUTOTUNE, deterministic=turns.deterministic
     )
 
 
 def read_numbered(
-    records: SplitRecords,
-    numbers: tf.data.Dataset,
-    size: int,
-    turns: Turns,
+    records: SplitRecords, numbers: tf.data.Dataset, size: int, turns: Turns
 ) -> tf.data.Dataset:
     """Read the payloads of each batch of numbers from local shards."""
     read = _reading(lambda wanted: wanted, _of_files(records))
@@ -386,9 +368,7 @@ def checked_map(
         lost = tf.logical_and(at != expected, tf.logical_not(is_marked))
         chosen = tf.cond(is_marked, lambda: marked, lambda: before)
         check = tf.cond(
-            tf.logical_or(lost, is_marked),
-            lambda: _stop(described, lost, chosen),
-            tf.no_op,
+            tf.logical_or(lost, is_marked), lambda: _stop(described, lost, chosen), tf.no_op
         )
         with tf.control_dependencies([check]):
             following = tf.identity(at + 1), numbers[sound:]
