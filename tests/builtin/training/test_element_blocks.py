@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfrecreg.builtin.training.arrays import columns_of, element_of_example
-from tfrecreg.builtin.training.elements import BlockReader
+from tfrecreg.builtin.training.arrays import BlockReader, columns_of, element_of_example
 from tfrecreg.core.example.model import Feature, encode
 from tfrecreg.core.example.values import bytes_feature, float_feature, int64_feature
 from tfrecreg.core.schema.proto import parse_schema

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, SupportsIndex, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from tfrecreg.builtin.training.arrays import Elements
 from tfrecreg.builtin.training.certificate import DIGEST_FEATURE, KEY_FEATURE, Certificate
-from tfrecreg.builtin.training.elements import Elements
 from tfrecreg.builtin.training.order import Order
 from tfrecreg.core.values.errors import UsageError
 

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from blake3 import blake3
 
+from tfrecreg.builtin.training.arrays import BlockReader, Elements
 from tfrecreg.builtin.training.batches import Numbers, ReadsBatches, far_files_of
 from tfrecreg.builtin.training.block_order import (
     DEFAULT_LANES,
@@ -31,7 +32,6 @@ from tfrecreg.builtin.training.certificate import (
     digest_of,
     expect_enough,
 )
-from tfrecreg.builtin.training.elements import BlockReader, Elements
 from tfrecreg.builtin.training.images import Decode, fitting, image_array
 from tfrecreg.builtin.training.order import Order, weights_of_states
 from tfrecreg.builtin.training.selection import (

@@ -23,11 +23,12 @@ from tfrecreg.builtin.training.selection import Selection
 from tfrecreg.builtin.training.tf_dataset.form import (
     ElementForm,
     FormRequest,
+    ImageFit,
+    Method,
     PipelineOptions,
     find_form,
     with_others,
 )
-from tfrecreg.builtin.training.tf_dataset.images import ImageFit, Method
 from tfrecreg.core.check.scan.conditions import shown_progress
 from tfrecreg.core.check.scan.interface import Shard
 from tfrecreg.core.plugins.bundled import OURS

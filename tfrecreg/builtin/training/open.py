@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Concatenate, Literal, ParamSpec, Protocol, Typ
 from blake3 import blake3
 
 from tfrecreg.builtin.training.arrays import (
+    Elements,
     Fit,
     ImageSize,
     columns_of,
@@ -19,7 +20,6 @@ from tfrecreg.builtin.training.arrays import (
 )
 from tfrecreg.builtin.training.batches import far_files_of
 from tfrecreg.builtin.training.data_source import DataSource
-from tfrecreg.builtin.training.elements import Elements
 from tfrecreg.builtin.training.images import Decode
 from tfrecreg.builtin.training.selection import Selection
 from tfrecreg.core.check.scan.interface import Shard

@@ -12,15 +12,17 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import tensorflow as tf
 
 from tfrecreg.builtin.training.arrays import ArrayColumn
 from tfrecreg.builtin.training.certificate import DIGEST_FEATURE, KEY_FEATURE
-from tfrecreg.builtin.training.tf_dataset.form import PAYLOAD_NAME, ElementForm
-from tfrecreg.builtin.training.tf_dataset.images import together
+from tfrecreg.builtin.training.tf_dataset.form import PAYLOAD_NAME, ElementForm, ImageFit
 from tfrecreg.core.example.decode import decode_or_none
 from tfrecreg.core.example.sequences import read_sequence
 from tfrecreg.core.images.model import ImageError
+from tfrecreg.core.images.pixels import LARGEST, decode_alike
 from tfrecreg.core.images.read import read_header, why_undecodable
 from tfrecreg.core.records.batch_columns import digests_of
 from tfrecreg.core.records.hashing import DIGEST_BYTES
@@ -163,7 +165,7 @@ class ElementReader:
         height, width, channels = form.images[name]
 
         def finished(images: Any) -> Any:
-            images = form.fit.applied(tf, images)
+            images = resized(form.fit, images)
             return tf.ensure_shape(images, (*images.shape[:-3], height, width, channels))
 
         def decoded(one: Any) -> Any:
@@ -176,7 +178,7 @@ class ElementReader:
 
         if self._single or tf.executing_eagerly():
             return one_by_one()
-        pixels = together(tf, tf.reshape(data, [-1]), form.fit.channels)
+        pixels = together(tf.reshape(data, [-1]), form.fit.channels)
         return tf.cond(tf.size(pixels) > 0, lambda: finished(pixels), one_by_one)
 
     def _tensors(self, name: str, data: Any) -> Any:
@@ -261,3 +263,95 @@ def why_no_image(data: bytes) -> str | None:
         return why_undecodable(data, read_header(data))
     except ImageError as error:
         return error.detail
+
+
+_AVERAGES = ("bilinear", "nearest", "area")
+"""These methods average pixels, so their results are always from 0 to 255."""
+
+
+def resized(fit: ImageFit, images: Any) -> Any:
+    """Resize images as `fit` says, as uint8."""
+    if fit.size is None:
+        return images
+    size = fit.size
+    if fit.fit == "pad":
+        inner, start = _inside(images, *fit.sides)
+        sized = tf.image.resize(images, inner, method=fit.method, antialias=fit.antialias)
+        sized = tf.image.pad_to_bounding_box(sized, *start, *fit.sides)
+    else:
+        if fit.fit == "crop":
+            images = _centre(images, *fit.sides)
+        elif not isinstance(size, tuple):  # rounded down, like `Resize` of torchvision
+            height, width = _sides(images)
+            shorter = tf.maximum(tf.minimum(height, width), 1)
+            sides = tf.stack([height * size // shorter, width * size // shorter])
+            size = tf.cast(sides, tf.int32)
+        sized = tf.image.resize(images, size, method=fit.method, antialias=fit.antialias)
+    # The other methods overshoot, and a plain cast would turn white into black.
+    cast = tf.cast if fit.method in _AVERAGES else tf.saturate_cast
+    return cast(tf.round(sized), tf.uint8)
+
+
+def _sides(images: Any) -> tuple[Any, Any]:
+    shape = tf.shape(images, tf.int64)
+    return shape[-3], shape[-2]
+
+
+def _centre(images: Any, height: Any, width: Any) -> Any:
+    """Crop to the largest centered part in the ratio of `height` to `width`. Sides are rounded
+    down."""
+    has_height, has_width = _sides(images)
+    rows = tf.clip_by_value(has_width * height // width, 1, has_height)
+    columns = tf.clip_by_value(has_height * width // height, 1, has_width)
+    top, left = (has_height - rows) // 2, (has_width - columns) // 2
+    return images[..., top : top + rows, left : left + columns, :]
+
+
+def _inside(images: Any, height: Any, width: Any) -> tuple[Any, tuple[Any, Any]]:
+    """The largest size that fits into `height` and `width` and keeps the proportions of the images.
+    Its sides are rounded down. The second pair has the top and left edge for centering.
+
+    `tf.image.resize_with_pad` computes the same, but refuses images so thin that a side becomes 0.
+    """
+    high, wide = (tf.maximum(side, 1) for side in _sides(images))
+    rows = tf.clip_by_value(high * width // wide, 1, height)
+    columns = tf.clip_by_value(wide * height // high, 1, width)
+    top = tf.maximum(height * wide - high * width, 0) // (2 * wide)
+    left = tf.maximum(width * high - wide * height, 0) // (2 * high)
+    inner = tf.cast(tf.stack([rows, columns]), tf.int32)
+    return inner, (tf.cast(top, tf.int32), tf.cast(left, tf.int32))
+
+
+_SLACK = 1 << 10
+"""A small PNG has at most this many bytes more than its pixels."""
+_MOST_MISSES = 8
+"""After this many consecutive batches with other images, no further batch is decoded as a whole."""
+
+
+def together(data: Any, channels: int) -> Any:
+    """The images of a batch, if all of them are small PNGs of one shape."""
+    none = tf.zeros((0, 0, 0, 0), tf.uint8)
+    most = tf.reduce_max(tf.strings.length(data))
+    decode = _decoder(channels)
+    pixels = tf.cond(
+        most <= LARGEST + _SLACK,
+        lambda: tf.numpy_function(decode, [data], tf.uint8, stateful=False),
+        lambda: none,
+    )
+    return tf.ensure_shape(pixels, (None, None, None, None))
+
+
+def _decoder(channels: int) -> Callable[[npt.NDArray[np.object_]], npt.NDArray[np.uint8]]:
+    misses = 0
+
+    def decode(images: npt.NDArray[np.object_]) -> npt.NDArray[np.uint8]:
+        nonlocal misses
+        pixels = decode_alike(images.tolist()) if misses < _MOST_MISSES else None
+        if pixels is not None and channels not in (0, pixels.shape[-1]):
+            # TensorFlow does other conversions.
+            is_grey = (pixels.shape[-1], channels) == (1, 3)
+            pixels = np.repeat(pixels, 3, axis=-1) if is_grey else None
+        misses = misses + 1 if pixels is None else 0
+        return np.empty((0, 0, 0, 0), np.uint8) if pixels is None else pixels
+
+    return decode

@@ -5,10 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
-from tfrecreg.builtin.training.arrays import ArrayColumn, columns_of, expect_features
-from tfrecreg.builtin.training.tf_dataset.images import ImageFit
+from tfrecreg.builtin.training.arrays import (
+    ArrayColumn,
+    ImageSize,
+    columns_of,
+    expect_features,
+    expect_one_of,
+)
 from tfrecreg.core.example.decode import decode_or_none
 from tfrecreg.core.example.model import Kind
 from tfrecreg.core.images.decoder import FeatureDecoder
@@ -21,7 +26,22 @@ from tfrecreg.core.values.text import listed, safe
 PAYLOAD_NAME = ""
 """Name of the only feature of records that are not Examples."""
 
+Method = Literal["bilinear", "nearest", "bicubic", "area", "lanczos3", "lanczos5"]
+
 _LABELS = ("image/class/label", "class/label", "label")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImageFit(ImageSize):
+    """The arguments of :func:`tfrecreg.load` that concern the size of images."""
+
+    method: Method = "bilinear"
+    antialias: bool = False
+
+    def expect_sense(self, *, decodes: bool) -> None:
+        """Refuse invalid values and contradictory combinations."""
+        expect_one_of("method", self.method, get_args(Method))
+        super().expect_sense(decodes=decodes)
 
 
 @dataclass(frozen=True, kw_only=True)

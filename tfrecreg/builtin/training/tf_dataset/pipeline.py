@@ -12,7 +12,12 @@ from typing import Any
 
 import tensorflow as tf
 
-from tfrecreg.builtin.training.tf_dataset.elements import ElementReader, why_no_image, without_nodes
+from tfrecreg.builtin.training.tf_dataset.elements import (
+    ElementReader,
+    resized,
+    why_no_image,
+    without_nodes,
+)
 from tfrecreg.builtin.training.tf_dataset.form import ElementForm, PipelineOptions
 from tfrecreg.builtin.training.tf_dataset.source import (
     NumberedRecords,
@@ -63,7 +68,7 @@ def _decoded(records: SplitRecords, form: ElementForm, name: str, number: Any, v
     fits = [found[axis] == side for axis, side in enumerate(sides) if side is not None]
     if fits:
         image = tf.cond(tf.reduce_all(fits), lambda: image, patiently)
-    return form.fit.applied(tf, tf.ensure_shape(image, sides))
+    return resized(form.fit, tf.ensure_shape(image, sides))
 
 
 def _is_whole(data: Any) -> Any:
