@@ -15,40 +15,19 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from importlib import import_module
-from math import prod
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from tfrecreg.builtin.training.batches import expect_free_names
+from tfrecreg.builtin.training.batches import ReadsBatches, expect_free_names
 from tfrecreg.builtin.training.certificate import KEY_FEATURE
-from tfrecreg.builtin.training.elements import Elements
-from tfrecreg.builtin.training.order import Order, expect_same_order
+from tfrecreg.builtin.training.order import expect_same_order
 from tfrecreg.core.values.errors import MissingExtraError, RefusedError, UsageError
 
 __all__ = ["Collate", "OrderSampler"]
 
 _DECIDING = ("seed", "drop_remainder", "weights", "block")
 """The arguments that determine the order of all epochs. States use the same names."""
-
-
-class Ordered(Protocol):
-    """A data source or a mixture."""
-
-    @property
-    def elements(self) -> Elements:
-        """The form of its elements."""
-        ...
-
-    @property
-    def order(self) -> Any:
-        """See `DataSource.order`."""
-        ...
-
-    @property
-    def from_state(self) -> Any:
-        """See `DataSource.from_state`."""
-        ...
 
 
 class OrderSampler:
@@ -84,7 +63,7 @@ class OrderSampler:
 
     def __init__(
         self,
-        source: Ordered,
+        source: ReadsBatches,
         epoch: int = 0,
         *,
         host: int = 0,
@@ -95,9 +74,7 @@ class OrderSampler:
         self._source = source
         self._place = {"host": host, "hosts": hosts}
         self._options = {"drop_remainder": drop_remainder, **order}
-        made = source.order(epoch=epoch, **self._place, **self._options)
-        assert isinstance(made, Order)
-        self._order: Order = made
+        self._order = source.order(epoch=epoch, **self._place, **self._options)
         self._done = 0
 
     @property
@@ -116,7 +93,7 @@ class OrderSampler:
     def __iter__(self) -> Iterator[int]:
         self._done = 0
         # With a cache, the next records for workers are fetched here, where the order is known.
-        for number in getattr(self._source, "reading_ahead", iter)(self._order):
+        for number in self._source.reading_ahead(self._order):
             self._done += 1
             yield number
         self.set_epoch(self.epoch + 1)
@@ -188,7 +165,7 @@ class Collate:
 
     def __init__(
         self,
-        source: Ordered,
+        source: ReadsBatches,
         *,
         pad_images: bool = False,
         pad_to: Mapping[str, int] | None = None,
@@ -205,7 +182,7 @@ class Collate:
         self._bytes = {each.name for each in elements.columns if each.kind == 1} - self._images
         self._lists = {each.name for each in elements.columns if each.is_list}
         self._ragged = {each.name for each in elements.columns if each.is_ragged}
-        single = {each.name for each in elements.columns if each.is_fixed and prod(each.shape) == 1}
+        single = {each.name for each in elements.columns if each.is_single}
         self._several = self._images - single - self._lists
         self._varying = {each.name for each in elements.columns if not each.is_fixed}
         self._varying -= self._images | self._ragged

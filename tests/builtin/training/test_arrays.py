@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from functools import partial
+from typing import Any, TypeAlias
 
 import numpy as np
 import pytest
 
-from tfrecreg.builtin.training.arrays import ExampleReader, columns_of
+from tfrecreg.builtin.training.arrays import columns_of, element_of_example
 from tfrecreg.core.example.model import Feature, encode
 from tfrecreg.core.example.values import bytes_feature, float_feature, int64_feature, unset_feature
 from tfrecreg.core.schema.proto import parse_schema
 from tfrecreg.core.values.errors import RefusedError
+
+Read: TypeAlias = Callable[[bytes], dict[str, Any]]
 
 SCHEMA = """
 feature { name: "label" type: INT presence { min_fraction: 1 } shape {} }
@@ -41,11 +45,11 @@ FULL: dict[str, Feature] = {
 
 
 @pytest.fixture(scope="module")
-def read() -> ExampleReader:
-    return ExampleReader(columns_of(parse_schema(SCHEMA, "x")))
+def read() -> Read:
+    return partial(element_of_example, columns=columns_of(parse_schema(SCHEMA, "x")))
 
 
-def test_a_full_example(read: ExampleReader) -> None:
+def test_a_full_example(read: Read) -> None:
     element = read(encode({**FULL, "more": int64_feature(1)}))
     assert list(element) == sorted(FULL)
     assert type(element["label"]) is np.int64
@@ -71,7 +75,7 @@ def test_a_full_example(read: ExampleReader) -> None:
     }
 
 
-def test_arrays_may_be_written_to_and_are_not_shared(read: ExampleReader) -> None:
+def test_arrays_may_be_written_to_and_are_not_shared(read: Read) -> None:
     data = encode(FULL)
     element = read(data)
     for name in ("point", "ids", "boxes", "tags"):
@@ -80,7 +84,7 @@ def test_arrays_may_be_written_to_and_are_not_shared(read: ExampleReader) -> Non
 
 
 @pytest.mark.parametrize("absent", ["left out", "unset", "empty"])
-def test_what_is_absent_is_an_empty_array(read: ExampleReader, absent: str) -> None:
+def test_what_is_absent_is_an_empty_array(read: Read, absent: str) -> None:
     optional = ("boxes", "tags", "ids", "weights")
     example = {name: value for name, value in FULL.items() if name not in optional}
     if absent == "unset":
@@ -114,9 +118,7 @@ def test_what_is_absent_is_an_empty_array(read: ExampleReader, absent: str) -> N
         ({"tags": int64_feature(1)}, "`tags` should be bytes of shape (any,), found int64"),
     ],
 )
-def test_what_does_not_fit_is_refused(
-    read: ExampleReader, change: dict[str, Any], fault: str
-) -> None:
+def test_what_does_not_fit_is_refused(read: Read, change: dict[str, Any], fault: str) -> None:
     example = {name: value for name, value in {**FULL, **change}.items() if value is not None}
     with pytest.raises(RefusedError) as caught:
         read(encode(example))
@@ -124,14 +126,14 @@ def test_what_does_not_fit_is_refused(
 
 
 def test_without_a_schema_every_feature_has_one_dimension() -> None:
-    element = ExampleReader(None)(encode({**FULL, "gone": unset_feature()}))
+    element = element_of_example(encode({**FULL, "gone": unset_feature()}), None)
     assert list(element) == sorted(FULL)
     assert {value.ndim for value in element.values()} == {1}
     assert element["label"].tolist() == [-3]
-    assert ExampleReader(None)(b"") == {}
+    assert element_of_example(b"", None) == {}
 
 
-def test_tensorflow_makes_the_same_of_what_is_dense(read: ExampleReader) -> None:
+def test_tensorflow_makes_the_same_of_what_is_dense(read: Read) -> None:
     tf = pytest.importorskip("tensorflow", reason="the extra `tf` is not installed")
     from sequences_support import feature_spec
 

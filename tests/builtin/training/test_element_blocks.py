@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,14 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfrecreg.builtin.training.arrays import ExampleReader, columns_of
-from tfrecreg.builtin.training.elements import BlockReader
+from tfrecreg.builtin.training.arrays import BlockReader, columns_of, element_of_example
 from tfrecreg.core.example.model import Feature, encode
 from tfrecreg.core.example.values import bytes_feature, float_feature, int64_feature
 from tfrecreg.core.schema.proto import parse_schema
 from tfrecreg.core.values.errors import RefusedError
 
-from .test_arrays import FULL
+from .test_arrays import FULL, Read
 
 FLAT = columns_of(
     parse_schema(
@@ -66,7 +66,7 @@ def same(one: Any, other: Any) -> bool:
     )
 
 
-def read(reader: ExampleReader, payload: bytes) -> dict[str, Any] | str:
+def read(reader: Read, payload: bytes) -> dict[str, Any] | str:
     try:
         return reader(payload)
     except RefusedError as error:
@@ -94,7 +94,7 @@ def test_together_and_alone_are_the_same(
     for at, data in strange:
         payloads[at % len(payloads)] = data
     columns = FLAT if with_schema else None
-    alone, together = ExampleReader(columns), BlockReader(columns)
+    alone, together = partial(element_of_example, columns=columns), BlockReader(columns)
     for _ in range(2):  # the second time, it knows a layout
         for payload, element in zip(payloads, together(payloads), strict=True):
             expected = read(alone, payload)
@@ -133,7 +133,7 @@ def test_blocks_whose_layouts_take_turns_are_read_as_one_by_one() -> None:
     """No record of a block has the layout of the block before: it is looked for anew."""
     one = [row(number) for number in range(12)]
     other = [encode({"more": int64_feature(number)}) for number in range(12)]
-    together, alone = BlockReader(None), ExampleReader(None)
+    together, alone = BlockReader(None), partial(element_of_example, columns=None)
     read_together = []
     for block in (one, other, one, one, other, other, other):
         elements = together(block)

@@ -8,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from tfrecreg.builtin.training.arrays import ImageSize
-from tfrecreg.builtin.training.elements import Elements
+from tfrecreg.builtin.training.arrays import Elements, ImageSize
 from tfrecreg.builtin.training.images import fitting
 from tfrecreg.core.images.decoder import FeatureDecoder
 from tfrecreg.core.images.pixels import Resizing

@@ -19,7 +19,7 @@ from python_data_support import registry as registry  # the fixture
 from tests_support import Watcher, tree
 
 import tfrecreg
-from tfrecreg.builtin.python_data import parcel, survey
+from tfrecreg.builtin.python_data import parcel, source
 from tfrecreg.core.registry.init import init
 from tfrecreg.core.registry.registry import Registry, open_registry
 from tfrecreg.core.values.errors import TfrecregError
@@ -65,9 +65,9 @@ def test_a_killed_build_goes_on_and_never_mixes_two_states(tmp_path: Path, form:
 
 def test_a_changed_pickle_is_never_unpickled(registry: Registry, tmp_path: Path) -> None:
     storage = registry.storage.below(".tfrecreg/stage/x/data")
-    from tfrecreg.builtin.python_data.convert import Converter, KeyRule
+    from tfrecreg.builtin.python_data.convert import Converter
 
-    split = parcel.SequenceSplit(Converter("train", KeyRule()), [element(0)])
+    split = parcel.SequenceSplit(Converter("train", None), [element(0)])
     with parcel.parcels([split], storage, 2, Watcher()) as ((mine,), travels):
         assert travels
         assert mine.open() is split
@@ -97,7 +97,7 @@ def script(folder: Path, text: str, *arguments: str) -> subprocess.CompletedProc
 def test_processes_do_not_change_the_bytes(
     registry: Registry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(survey, "WORTH_SECONDS", 0.0)  # processes from the second part on
+    monkeypatch.setattr(source, "WORTH_SECONDS", 0.0)  # processes from the second part on
     policy = ShardPolicy(shards=3)
     data: Sequence[Any] = Elements(1000)
     expected = made(registry, {"train": data, "test": Elements(300)}, policy=policy, key="id")
@@ -113,7 +113,7 @@ def test_processes_do_not_change_the_bytes(
 def test_an_error_in_a_process_is_the_same_error(
     registry: Registry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(survey, "WORTH_SECONDS", 0.0)
+    monkeypatch.setattr(source, "WORTH_SECONDS", 0.0)
 
     bad = [{"x": 1}] * 700 + [{"x": np.array([0.1])}]
     error = refused(registry, {"train": bad}, jobs=2)

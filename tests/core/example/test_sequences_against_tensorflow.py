@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sequences_support import tf_sequence, video
 
-from tfrecreg.builtin.training.arrays import ArrayColumn, SequenceReader
+from tfrecreg.builtin.training.arrays import ArrayColumn, element_of_sequence
 from tfrecreg.core.example.kinds import SequenceExample
 from tfrecreg.core.example.model import Feature, Kind
 from tfrecreg.core.example.sequences import read_sequence
@@ -160,8 +160,8 @@ def test_lists_of_one_shape_are_those_of_tf_io_or_refused_by_both(
         _, parsed, _ = tf.io.parse_sequence_example([payload], sequence_features=spec)
     except (tf.errors.InvalidArgumentError, tf.errors.InternalError):
         with pytest.raises(RefusedError):
-            SequenceReader(COLUMNS)(payload)
+            element_of_sequence(payload, COLUMNS)
         return
-    element = SequenceReader(COLUMNS)(payload)
+    element = element_of_sequence(payload, COLUMNS)
     assert element["a"].tolist() == parsed["a"][0].numpy().tolist()
     assert element["f"].tolist() == parsed["f"][0].numpy().tolist()

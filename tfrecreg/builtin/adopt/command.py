@@ -106,9 +106,7 @@ def _pairs(values: Sequence[str], form: str) -> tuple[tuple[str, str], ...]:
     for value in values:
         name, equals, rest = value.partition("=")
         if not equals or not name or not rest:
-            raise UsageError(
-                f"`{form.split()[0]} {value}` should be `{form}`",
-            )
+            raise UsageError(f"`{form.split()[0]} {value}` should be `{form}`")
         pairs.append((name, rest))
     return tuple(pairs)
 

@@ -249,7 +249,7 @@ class _Examiner(Visitor):
                 return UsageError(
                     f"record {record} of `{self._shard.name}` has {found} "
                     f"{'bytes' if is_bytes else 'values'} in `{name}`, expected {height} x {width} "
-                    f"x {channels} = {size}",
+                    f"x {channels} = {size}"
                 )
         return None
 
@@ -273,7 +273,7 @@ def expect_unique(plan: AdoptPlan, done: Examination, scratch: Storage, feature:
         if part.keyless is not None:
             raise RefusedError(
                 f"record {part.keyless} of `{shard.name}` should have exactly one bytes or "
-                f"int64 value in `{feature}`",
+                f"int64 value in `{feature}`"
             )
     for split, files in plan.splits().items():
         seen: set[str] = set()
@@ -282,7 +282,7 @@ def expect_unique(plan: AdoptPlan, done: Examination, scratch: Storage, feature:
             for key in map(index.key, range(len(index))):
                 if key in seen:
                     raise RefusedError(
-                        f"two records of the split `{split}` have the key `{key}` in `{feature}`",
+                        f"two records of the split `{split}` have the key `{key}` in `{feature}`"
                     )
                 seen.add(key)
 

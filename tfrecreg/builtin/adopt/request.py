@@ -193,7 +193,7 @@ def known_schema(registry: Registry, request: AdoptRequest, plan: AdoptPlan) -> 
         text, where = find_schema(request.schema, registry=registry.storage.root)
         if own is not None and own != text:
             raise UsageError(
-                f"`{request.name}` already has the schema `{path}`, but `{where}` differs",
+                f"`{request.name}` already has the schema `{path}`, but `{where}` differs"
             )
     elif own is not None:
         text, where = own, path
@@ -262,15 +262,13 @@ def _by_rules(files: Sequence[_File], rules: Sequence[tuple[str, str]]) -> dict[
     for split, glob in rules:
         taken = [file for file in files if PurePosixPath(file.shard.path).match(glob)]
         if not taken:
-            raise UsageError(
-                f"`--split {split}={glob}` matches none of the {len(files)} files",
-            )
+            raise UsageError(f"`--split {split}={glob}` matches none of the {len(files)} files")
         for file in taken:
             if found.setdefault(file.shard.path, split) != split:
                 raise UsageError(
                     f"`{file.shard.name}` is in the split "
                     f"`{found[file.shard.path]}` and in `{split}`, according "
-                    "to `--split`",
+                    "to `--split`"
                 )
     return found
 

@@ -10,12 +10,7 @@ from typing import Any
 from blake3 import blake3
 
 from tfrecreg._version import __version__
-from tfrecreg.builtin.adopt.examine import (
-    Examination,
-    examine,
-    expect_unique,
-    index_path,
-)
+from tfrecreg.builtin.adopt.examine import Examination, examine, expect_unique, index_path
 from tfrecreg.builtin.adopt.request import (
     AdoptPlan,
     AdoptRequest,
@@ -25,11 +20,7 @@ from tfrecreg.builtin.adopt.request import (
     known_schema,
     plan_adoption,
 )
-from tfrecreg.core.build.state import (
-    expect_no_foreign_files,
-    expect_no_loss,
-    remove_leftovers,
-)
+from tfrecreg.core.build.state import expect_no_foreign_files, expect_no_loss, remove_leftovers
 from tfrecreg.core.check.gate import expect_policy
 from tfrecreg.core.example.kinds import PayloadKind
 from tfrecreg.core.example.sequences import PayloadSketch
@@ -348,9 +339,7 @@ class _Adoption:
         declared = parse_schema(schema, where).pixels()
         for name, size in self.request.pixels:
             if not any(name in part.features for _, part in done.seen):
-                raise UsageError(
-                    f"no record has a feature `{name}`",
-                )
+                raise UsageError(f"no record has a feature `{name}`")
             if declared.get(name) != size:
                 tag = "x".join(map(str, size))
                 raise UsageError(
@@ -395,9 +384,7 @@ class _Adoption:
             if indexed and folder.read(path, limit=INDEX_LIMIT)[:8] == INDEX_MAGIC:
                 continue  # a killed adoption left it
             if indexed or path in _RESERVED:
-                raise UsageError(
-                    f"`{build}/{path}` has a name that the build needs for itself",
-                )
+                raise UsageError(f"`{build}/{path}` has a name that the build needs for itself")
             if folder.stat(path) is None or entry.kind == "other":
                 raise UsageError(f"`{build}/{path}` is not a file")
             yield FileEntry.of(path, hash_both(folder, path))
@@ -479,7 +466,7 @@ def _compression(done: Examination) -> Compression:
             found.setdefault(part.end.compression, shard.name)
     if len(found) > 1:
         raise UsageError(
-            f"`{found['gzip']}` is gzip, but `{found['none']}` is not: a build has one compression",
+            f"`{found['gzip']}` is gzip, but `{found['none']}` is not: a build has one compression"
         )
     return "gzip" if "gzip" in found else "none"
 
@@ -575,6 +562,6 @@ def _place_shard(task: _PlaceTask) -> FileDigest:
     if found.blake3 != task.blake3:
         raise UsageError(
             f"`{shard.name}` changed while it was adopted: blake3 was {task.blake3[:16]}…, now it "
-            f"is {found.blake3[:16]}…",
+            f"is {found.blake3[:16]}…"
         )
     return found

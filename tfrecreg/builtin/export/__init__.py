@@ -43,11 +43,7 @@ _EXPORTERS = (
         "tfrecreg.builtin.statistics.tfx:TfxExporter",
         "examples, statistics and schema, for TFX pipelines",
     ),
-    (
-        "webdataset",
-        f"{_HERE}.webdataset:WebDatasetExporter",
-        "WebDataset's tar files, for PyTorch",
-    ),
+    ("webdataset", f"{_HERE}.webdataset:WebDatasetExporter", "WebDataset's tar files, for PyTorch"),
 )
 _EXTRAS = {"arrayrecord": "arrayrecord", "parquet": "parquet", "tfx": "tfdv"}
 

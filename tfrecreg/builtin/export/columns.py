@@ -10,12 +10,13 @@ Hugging Face's library Datasets reads the types of columns (image, class, text) 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from tfrecreg.api import (
     ExportedDataset,
@@ -80,18 +81,16 @@ class FeatureColumn:
             flat, starts = array.values, array.offsets.to_numpy()
         if self.is_image:
             flat = flat.field(0)
+        values: Any
+        make: Callable[[Any], Feature]
         if self.kind is Kind.FLOAT:
             floats = flat.fill_null(0.0) if flat.null_count else flat
-            data = floats.to_numpy(zero_copy_only=False).astype("<f4", copy=False).tobytes()
-            slices: list[Any] = [
-                data[_FLOAT_BYTES * start : _FLOAT_BYTES * end] for start, end in pairwise(starts)
-            ]
-            return [
-                float_feature(each) if there else None
-                for each, there in zip(slices, present, strict=True)
-            ]
-        values = flat.cast(pa.binary()).to_pylist() if self.kind is Kind.BYTES else flat.to_pylist()
-        make = bytes_feature if self.kind is Kind.BYTES else int64_feature
+            values = floats.to_numpy(zero_copy_only=False).astype("<f4", copy=False)
+            make = _float_feature
+        elif self.kind is Kind.BYTES:
+            values, make = flat.cast(pa.binary()).to_pylist(), bytes_feature
+        else:
+            values, make = flat.to_pylist(), int64_feature
         return [
             make(values[start:end]) if there else None
             for (start, end), there in zip(pairwise(starts), present, strict=True)
@@ -149,6 +148,10 @@ def schema_columns(
         for name, rule in sorted(rules.items())
         if rule.kind in _KINDS and not rule.levels and name and name not in reserved
     )
+
+
+def _float_feature(values: npt.NDArray[np.float32]) -> Feature:
+    return float_feature(values.tobytes())
 
 
 def is_text(feature: Feature) -> bool:

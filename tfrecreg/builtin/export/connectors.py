@@ -13,14 +13,17 @@ Images count as equal if their headers agree in everything that affects how Tens
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any
 
 from tfrecreg.api import (
+    ExportedDataset,
+    Feature,
     ImageError,
     ImageHeader,
+    Kind,
     Schema,
     SchemaError,
     SchemaFeature,
@@ -92,6 +95,12 @@ class ImagesSeen:
         self.strange += 1
         self.where = self.where or where
 
+    def add_value(self, feature: Feature | None, where: str) -> None:
+        """Take the values of a feature into account."""
+        if feature is not None and feature.kind is Kind.BYTES:
+            for value in feature.values:
+                self.add(value, where)
+
     def merge(self, other: ImagesSeen) -> None:
         """Add the results of `other`."""
         self.count += other.count
@@ -130,6 +139,10 @@ _CLASSES = "tensorflow_datasets.core.features"
 _DTYPES = {"BYTES": "string", "INT": "int64", "FLOAT": "float32"}
 
 
+SIDES = ("ymin", "xmin", "ymax", "xmax")
+"""The sides of a box, in TFDS's order."""
+
+
 @dataclass(slots=True)
 class Connectors:
     """The features of a dataset, in TFDS's form."""
@@ -143,11 +156,11 @@ class Connectors:
     notes: list[str] = field(default_factory=list)
     """Notes for the user, one line each."""
 
-    def join_boxes(self, prefixes: Sequence[str], sides: Sequence[str]) -> None:
+    def join_boxes(self, prefixes: Sequence[str]) -> None:
         """Replace the four sides of boxes with one `BBoxFeature`."""
         content = {"shape": _shape((4,)), "dtype": "float32", "bboxFormat": "REL_YXYX"}
         for prefix in prefixes:
-            for side in sides:
+            for side in SIDES:
                 del self.features[f"{prefix}/{side}"]
             box = _connector("bounding_boxes.BBoxFeature", boundingBox=content)
             self.features[prefix] = _sequence(box)
@@ -169,6 +182,12 @@ def require_expressible(schema: Schema) -> None:
                 f"`{schema.where}`: TFDS cannot read the feature `{rule.name}`: it {what}",
                 hint="declare features of the type BYTES, INT or FLOAT, then build again",
             )
+
+
+def version_notes(dataset: ExportedDataset) -> Iterator[str]:
+    """A note for the user if a build is exported, which has no version."""
+    if dataset.manifest.release is None:
+        yield f"a build has no version number: it is exported as version {dataset.version}"
 
 
 def relied_on(schema: Schema) -> list[SchemaFeature]:

@@ -20,49 +20,30 @@ from tfrecreg.api import (
     Schema,
     SchemaFeature,
 )
-from tfrecreg.builtin.export.connectors import relied_on
+from tfrecreg.builtin.export.connectors import relied_on, version_notes
 
 _Json = dict[str, Any]
 
 CROISSANT_NAME = "croissant.json"
 
+_TERMS = (
+    "citeAs column equivalentProperty extract field fileObject fileProperty fileSet format "
+    "includes isLiveDataset jsonPath key md5 parentField path recordSet references regex repeated "
+    "replace samplingRate separator source subField transform"
+)
+"""Croissant's own terms."""
 _CONTEXT: _Json = {
     "@language": "en",
     "@vocab": "https://schema.org/",
-    "citeAs": "cr:citeAs",
-    "column": "cr:column",
     "conformsTo": "dct:conformsTo",
     "cr": "http://mlcommons.org/croissant/",
     "data": {"@id": "cr:data", "@type": "@json"},
     "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
     "dct": "http://purl.org/dc/terms/",
-    "equivalentProperty": "cr:equivalentProperty",
     "examples": {"@id": "cr:examples", "@type": "@json"},
-    "extract": "cr:extract",
-    "field": "cr:field",
-    "fileObject": "cr:fileObject",
-    "fileProperty": "cr:fileProperty",
-    "fileSet": "cr:fileSet",
-    "format": "cr:format",
-    "includes": "cr:includes",
-    "isLiveDataset": "cr:isLiveDataset",
-    "jsonPath": "cr:jsonPath",
-    "key": "cr:key",
-    "md5": "cr:md5",
-    "parentField": "cr:parentField",
-    "path": "cr:path",
     "rai": "http://mlcommons.org/croissant/RAI/",
-    "recordSet": "cr:recordSet",
-    "references": "cr:references",
-    "regex": "cr:regex",
-    "repeated": "cr:repeated",
-    "replace": "cr:replace",
-    "samplingRate": "cr:samplingRate",
     "sc": "https://schema.org/",
-    "separator": "cr:separator",
-    "source": "cr:source",
-    "subField": "cr:subField",
-    "transform": "cr:transform",
+    **{term: f"cr:{term}" for term in _TERMS.split()},
 }
 """The JSON-LD context of version 1.0 of the format."""
 
@@ -95,7 +76,7 @@ def croissant(dataset: ExportedDataset, shards: Sequence[ExportedShard]) -> _Jso
     """The description, as JSON-LD."""
     manifest, config = dataset.manifest, dataset.config
     document: _Json = {
-        "@context": _CONTEXT,
+        "@context": dict(sorted(_CONTEXT.items())),
         "@type": "sc:Dataset",
         "name": manifest.dataset,
         "description": config.description or f"The TFRecord dataset {manifest.dataset}.",
@@ -233,8 +214,7 @@ def _field(identity: str, name: str, kind: str) -> _Json:
 
 def _notes(dataset: ExportedDataset) -> Iterator[str]:
     where = f"`datasets/{dataset.manifest.dataset}.toml`"
-    if dataset.manifest.release is None:
-        yield f"a build has no version number: it is exported as version {dataset.version}"
+    yield from version_notes(dataset)
     for name in ("license", "citation", "description"):
         if not getattr(dataset.config, name):
             yield f"Croissant recommends a {name}: {where} has no `{name}`"

@@ -21,6 +21,7 @@ import numpy.typing as npt
 from tfrecreg.core.build.state import remove_leftovers
 from tfrecreg.core.check.scan.conditions import chosen_records
 from tfrecreg.core.example.kinds import PayloadKind
+from tfrecreg.core.plugins.discovery import Announced
 from tfrecreg.core.plugins.exporters import (
     ExportedDataset,
     ExportedShard,
@@ -29,8 +30,8 @@ from tfrecreg.core.plugins.exporters import (
     ShardToExport,
     numbered,
 )
-from tfrecreg.core.plugins.guard import PluginId, called
-from tfrecreg.core.plugins.manager import Announced, Plugins, plugins_of
+from tfrecreg.core.plugins.guard import called
+from tfrecreg.core.plugins.manager import Plugins, plugins_of
 from tfrecreg.core.plugins.records import ExporterRecord
 from tfrecreg.core.records.hashing import hash_file
 from tfrecreg.core.registry.data import resolve
@@ -122,17 +123,6 @@ def _send(task: _FileToSend) -> None:
 
 def _taken(store: RemoteStorage, path: str, reference: str) -> UsageError:
     return UsageError(f"`{store.root}/{path}` exists, but does not belong to `{reference}`")
-
-
-@dataclass(frozen=True, slots=True)
-class _GuardedShard:
-    """Calls an exporter's function for a shard, in a worker. Picklable."""
-
-    plugin_id: PluginId
-    function: Callable[[ShardToExport], ExportedShard]
-
-    def __call__(self, task: ShardToExport) -> ExportedShard:
-        return called(self.plugin_id, "begin", self.function, task)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -238,7 +228,7 @@ def export(
             ]
             if len(set(paths)) < len(paths):
                 raise FailureError(f"{announced.plugin_id} gives two shards the same file")
-            work = _GuardedShard(announced.plugin_id, guarded("begin", exporter.begin))
+            work = partial(guarded, "begin", guarded("begin", exporter.begin))
             shards = _export_shards(dataset, paths, work, stage, chosen)
         content = guarded("verify", exporter.verify, shards)
         notes = guarded("finish", lambda: tuple(map(_shown, exporter.finish(stage, shards))))

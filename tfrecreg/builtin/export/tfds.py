@@ -43,16 +43,16 @@ from tfrecreg.api import (
     written_records,
 )
 from tfrecreg.builtin.export.connectors import (
+    SIDES,
     Connectors,
     ImagesSeen,
     Json,
     make_connectors,
     require_expressible,
+    version_notes,
 )
 
 FileFormat = Literal["tfrecord", "array_record"]
-SIDES = ("ymin", "xmin", "ymax", "xmax")
-"""The sides of a box, in TFDS's order."""
 
 
 def box_prefixes(schema: Schema) -> tuple[str, ...]:
@@ -99,10 +99,7 @@ class TfdsRecords(RecordFormat):
             yield encode(features)
 
     def _made(
-        self,
-        task: ShardToExport,
-        records: Iterator[ShardRecord],
-        seen: Mapping[str, ImagesSeen],
+        self, task: ShardToExport, records: Iterator[ShardRecord], seen: Mapping[str, ImagesSeen]
     ) -> Iterator[ShardRecord]:
         for record in records:
             where = f"record {record.number} of `{safe(task.entry.path)}`"
@@ -114,10 +111,7 @@ class TfdsRecords(RecordFormat):
                     hint="`--to arrayrecord` exports any payload",
                 ) from None
             for name, images in seen.items():
-                feature = features.get(name)
-                if feature is not None and feature.kind is Kind.BYTES:
-                    for value in feature.values:
-                        images.add(value, where)
+                images.add_value(features.get(name), where)
             if not self.boxes:
                 yield record
                 continue
@@ -186,7 +180,11 @@ class TfdsExporter(RecordExporter):
             raise UsageError(
                 "TFDS cannot read a split named `all`, which is its name for all splits together"
             )
-        self._expect_boxes()
+        if self.options.boxes and not box_prefixes(self.dataset.schema):
+            raise UsageError(
+                f"`{self.dataset.schema.where}` has no boxes: expected features `PREFIX/ymin`, "
+                "`xmin`, `ymax` and `xmax` of the type FLOAT"
+            )
         if self.options.file_format == "array_record" and find_spec("array_record") is None:
             raise MissingExtraError("writing ArrayRecord files", "arrayrecord")
 
@@ -223,7 +221,7 @@ class TfdsExporter(RecordExporter):
                 seen[name].merge(images)
         connectors = make_connectors(dataset.schema, manifest.labels, seen)
         if self.options.boxes:
-            connectors.join_boxes(box_prefixes(dataset.schema), SIDES)
+            connectors.join_boxes(box_prefixes(dataset.schema))
         info = dataset_info(dataset, connectors.supervised, shards, self.options.file_format)
         metadata = {
             "tfrecreg": {
@@ -235,14 +233,6 @@ class TfdsExporter(RecordExporter):
         }
         _write_files(folder, connectors, info, metadata, dataset.config.license)
         return iter((*_notes(dataset), *connectors.notes))
-
-    def _expect_boxes(self) -> None:
-        schema = self.dataset.schema
-        if self.options.boxes and not box_prefixes(schema):
-            raise UsageError(
-                f"`{schema.where}` has no boxes: expected features `PREFIX/ymin`, `xmin`, `ymax` "
-                "and `xmax` of the type FLOAT"
-            )
 
     def how_to_read(self, folder: str) -> str:
         """The code for TFDS."""
@@ -266,9 +256,8 @@ class PlainShards:
                 for name, images in seen.items():
                     if example is None:
                         images.add_strange(where)
-                    elif (feature := example.get(name)) is not None and feature.kind is Kind.BYTES:
-                        for value in feature.values:
-                            images.add(value, where)
+                    else:
+                        images.add_value(example.get(name), where)
 
         return export_plain(task, see if seen else None, seen)
 
@@ -331,7 +320,6 @@ def _write(folder: Folder, path: str, text: str) -> None:
 
 
 def _notes(dataset: ExportedDataset) -> Iterator[str]:
-    if dataset.manifest.release is None:
-        yield f"a build has no version number: it is exported as version {dataset.version}"
+    yield from version_notes(dataset)
     if dataset.manifest.compression == "gzip":
         yield "TFDS cannot read gzip, so the shards were decompressed: the records are unchanged"

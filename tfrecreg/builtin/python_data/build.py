@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
 
 from tfrecreg._version import __version__
-from tfrecreg.builtin.python_data.convert import KeyRule, SplitData
+from tfrecreg.builtin.python_data.convert import KeyRule, SplitData, key_rule_text
 from tfrecreg.builtin.python_data.source import open_python_data
 from tfrecreg.core.build.conclude import BuildResult
 from tfrecreg.core.build.request import BuildRequest, Prepared
@@ -34,7 +33,7 @@ def build(
     request: BuildRequest,
     *,
     data: Mapping[str, SplitData] | None = None,
-    key: str | Callable[[Any], object] | None = None,
+    key: KeyRule = None,
     labels: Mapping[str, Sequence[str]] | None = None,
     jobs: int = 1,
     engine: Engine | None = None,
@@ -56,13 +55,13 @@ def build(
         check_dataset_name(request.name)
         dataset = registry.dataset(request.name)
         _expect_no_plugin(request, dataset)
-        rule = KeyRule.of(key)
+        rule = key_rule_text(key)
         with (
             change.stage("data") as scratch,
             open_python_data(
                 request.name,
                 data,
-                rule,
+                key,
                 _class_names(labels),
                 scratch=scratch,
                 engine=engine,
@@ -76,7 +75,7 @@ def build(
                 request=request,
                 source=GuardedSource(source, PluginId("source", PYTHON)),
                 entry=SourceEntry(
-                    name=PYTHON, distribution=OURS, version=__version__, options={KEYS: str(rule)}
+                    name=PYTHON, distribution=OURS, version=__version__, options={KEYS: rule}
                 ),
                 raw=None,
                 settings=replace(request.over(dataset.config), max_skipped=SkipLimit.parse(0)),

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from operator import length_hint
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from tfrecreg.core.example.model import Example, encode, feature_key
 from tfrecreg.core.example.values import is_image, to_example
@@ -126,37 +126,22 @@ def position_key(position: int) -> str:
     return f"{position:05d}"
 
 
-@dataclass(frozen=True, slots=True)
-class KeyRule:
-    """Says where keys come from: a feature, a function, or by default the element's number."""
+KeyRule: TypeAlias = str | Callable[[Any], object] | None
+"""Where keys come from: a feature, a function, or by default the element's number."""
 
-    feature: str | None = None
-    function: Callable[[Any], object] | None = None
 
-    @classmethod
-    def of(cls, given: str | Callable[[Any], object] | None) -> KeyRule:
-        """The rule that `build(…, key=…)` names."""
-        if given is None:
-            return cls()
-        if isinstance(given, str):
-            return cls(feature=given)
-        if callable(given):
-            return cls(function=given)
-        raise UsageError(
-            f"`key` should be the name of a feature or a function, found an object of type "
-            f"`{type(given).__name__}`"
-        )
-
-    @property
-    def is_position(self) -> bool:
-        """Whether keys are numbers of elements."""
-        return self.feature is None and self.function is None
-
-    def __str__(self) -> str:
-        """The text that describes the rule in the manifest."""
-        if self.feature is not None:
-            return f"feature {self.feature}"
-        return "position" if self.function is None else "function"
+def key_rule_text(rule: KeyRule) -> str:
+    """The text that describes the rule in the manifest."""
+    if rule is None:
+        return "position"
+    if isinstance(rule, str):
+        return f"feature {rule}"
+    if callable(rule):
+        return "function"
+    raise UsageError(
+        f"`key` should be the name of a feature or a function, found an object of type "
+        f"`{type(rule).__name__}`"
+    )
 
 
 class ElementRecord(NamedTuple):
@@ -219,25 +204,20 @@ class Converter:
 
     def _key(self, position: int, element: Mapping[Any, Any]) -> str:
         rule = self.keys
-        if rule.is_position:
+        if rule is None:
             return position_key(position)
-        what = f"the feature `{rule.feature}`"
-        try:
-            if rule.function is not None:
-                what = "the result of the function `key`"
-                with calling():
-                    value = rule.function(element)
-            elif rule.feature not in element:
+        what = "the result of the function `key`"
+        if isinstance(rule, str):
+            what = f"the feature `{rule}`"
+            if rule not in element:
                 raise RawDataError(
-                    f"{self._place(position)} has no feature `{rule.feature}`, which `key` names"
-                    + did_you_mean(str(rule.feature), map(str, element))
+                    f"{self._place(position)} has no feature `{rule}`, which `key` names"
+                    + did_you_mean(rule, map(str, element))
                 )
-            else:
-                value = element[rule.feature]
+        try:
             with calling():
+                value = element[rule] if isinstance(rule, str) else rule(element)
                 key = feature_key(to_example({_RESULT: value}), _RESULT)
-        except RawDataError:
-            raise
         except Exception as error:
             raise RawDataError(
                 f"{self._place(position)}: {what} cannot be a key: {reason_of(error)}"

@@ -76,9 +76,7 @@ class Parcel:
 def _unpacked(parcel: Parcel) -> SequenceSplit:
     data = parcel.storage.read(parcel.path, limit=MOST_PICKLED)
     if blake3(data).hexdigest() != parcel.digest:  # a pickle can run code
-        raise StorageError(
-            f"`{parcel.path}` was changed in the stage of the build",
-        )
+        raise StorageError(f"`{parcel.path}` was changed in the stage of the build")
     try:
         with calling():
             split: SequenceSplit = pickle.loads(data)

@@ -1,36 +1,210 @@
-"""The source whose items are the elements of a program's data."""
+"""The source whose items are the elements of a program's data.
+
+The first pass finds keys, sizes and digests of all records, and drafts their schema. The only files
+that it writes are the spooled records of iterables. It keeps the digest and the size of each record
+in memory. It also keeps the keys, unless they are the elements' numbers.
+"""
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
+from itertools import islice
+from time import monotonic
 from typing import Any
 
 from tfrecreg.builtin.python_data.convert import (
     Converter,
+    ElementRecord,
     KeyRule,
     SplitData,
+    length_of,
+    position_key,
     sequence_or_iterator,
 )
 from tfrecreg.builtin.python_data.parcel import Parcel, SequenceSplit, Spool, close_spools, parcels
-from tfrecreg.builtin.python_data.survey import Survey, SurveyedSplit
 from tfrecreg.core.build.sources.interface import Item, RawFile, Source
 from tfrecreg.core.example.model import Example
 from tfrecreg.core.records.hashing import DIGEST_BYTES, record_digest
 from tfrecreg.core.schema.infer import SchemaSketch
 from tfrecreg.core.storage.interface import Storage
-from tfrecreg.core.values.errors import UsageError
-from tfrecreg.core.values.progress import Progress
+from tfrecreg.core.values.errors import RawDataError, UsageError
+from tfrecreg.core.values.progress import Progress, working
 from tfrecreg.core.values.shards import shard_name
-from tfrecreg.core.values.text import did_you_mean
-from tfrecreg.core.workers.interface import Engine
+from tfrecreg.core.values.text import did_you_mean, safe
+from tfrecreg.core.workers.interface import WORTH_SECONDS, Engine
 from tfrecreg.core.workers.local import LocalEngine
 
 _STATE = struct.Struct(f">Q{DIGEST_BYTES}s")
 """The state of an item: the number of its element, and the digest of its record."""
+
+
+_PORTION = 16
+"""Number of elements per part. The draft of a schema may depend on it, so it is constant."""
+_TASK = 8 * _PORTION
+"""Elements per task of a worker."""
+
+
+@dataclass
+class Surveyed:
+    """Keys, sizes and digests of consecutive elements of a split: 24 bytes for each, and its key.
+    Picklable.
+    """
+
+    split: str
+    keys: list[str] | None
+    """The keys of the elements; None if each key is the position of its element."""
+    sketch: SchemaSketch | None
+    """The summary of the examples; None if no schema is to be drafted."""
+    digests: bytearray = field(default_factory=bytearray)
+    """The digests of the records, concatenated."""
+    sizes: array[int] = field(default_factory=lambda: array("Q"))
+    """Size in bytes of each payload."""
+    features: set[str] = field(default_factory=set)
+    """Names of all features."""
+    has_images: bool = False
+    """Whether Pillow encoded a value."""
+    is_slow: bool = False
+    """Whether elements took so long that worker processes converted them."""
+
+    @classmethod
+    def of(cls, converter: Converter, records: Iterable[ElementRecord], draft: bool) -> Surveyed:
+        """The keys, sizes and digests of these records."""
+        part = cls(
+            converter.split,
+            keys=None if converter.keys is None else [],
+            sketch=SchemaSketch() if draft else None,
+        )
+        for made in records:
+            part.digests += record_digest(made.payload)
+            part.sizes.append(len(made.payload))
+            if part.keys is not None:
+                part.keys.append(made.key)
+            part.features.update(made.example)
+            part.has_images |= made.has_image
+            if part.sketch is not None:
+                part.sketch.add(made.example)
+        return part
+
+    def extend(self, part: Surveyed) -> None:
+        """Add the next elements."""
+        self.digests += part.digests
+        self.sizes.extend(part.sizes)
+        self.features |= part.features
+        self.has_images |= part.has_images
+        if self.sketch is not None and part.sketch is not None:
+            self.sketch.merge(part.sketch)
+        if self.keys is not None and part.keys is not None:
+            self.keys += part.keys
+
+    def expect_sense(self) -> None:
+        """Refuse a split without elements, and keys that occur twice."""
+        if not self.sizes:
+            raise RawDataError(
+                f"split `{self.split}` has no elements: its iterator may already be at its end"
+            )
+        firsts: dict[str, int] = {}
+        for position, key in enumerate(self.keys or ()):
+            first = firsts.setdefault(key, position)
+            if first != position:
+                raise RawDataError(
+                    f"split `{self.split}`: the elements {first} and {position} have the same key "
+                    f"`{key}`"
+                )
+
+    def elements(self) -> Iterator[tuple[str, int, bytes]]:
+        """Key, size in bytes and digest of each record, in order of the elements."""
+        for position, size in enumerate(self.sizes):
+            key = position_key(position) if self.keys is None else self.keys[position]
+            start = position * DIGEST_BYTES
+            yield key, size, bytes(self.digests[start : start + DIGEST_BYTES])
+
+
+@dataclass(frozen=True, slots=True)
+class SurveyTask:
+    """Everything that a worker needs to survey some elements of a sequence. Picklable."""
+
+    parcel: Parcel
+    elements: range
+    draft: bool
+
+
+def survey_elements(task: SurveyTask) -> list[Surveyed]:
+    """Convert the elements. Returns the keys, sizes and digests of each part."""
+    split = task.parcel.open()
+    return [
+        Surveyed.of(
+            split.converter, map(split.record, task.elements[first : first + _PORTION]), task.draft
+        )
+        for first in range(0, len(task.elements), _PORTION)
+    ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Survey:
+    """The first pass. Called once."""
+
+    sequences: Sequence[tuple[Parcel, SequenceSplit]]
+    iterators: Sequence[tuple[Spool, Converter, Iterator[Any]]]
+    engine: Engine
+    progress: Progress
+    draft: bool
+    """Whether a schema is to be drafted."""
+
+    def splits(self) -> list[Surveyed]:
+        """The survey of each split, in order of their names."""
+        found = [self._sequence(*each) for each in self.sequences]
+        found += [self._iterable(*each) for each in self.iterators]
+        for each in found:
+            each.expect_sense()
+        return sorted(found, key=lambda each: each.split)
+
+    def _sequence(self, parcel: Parcel, sequence: SequenceSplit) -> Surveyed:
+        """Survey the elements in this process, or in workers if they are slow."""
+        converter, engine = sequence.converter, self.engine
+        count = length_of(converter.split, sequence.sequence)
+        found = Surveyed.of(converter, (), self.draft)
+        began = monotonic()
+        with working(self.progress, f"reading {safe(found.split)}", count, "elements"):
+            read = 0
+            while read < count:
+                if engine.jobs > 1 and monotonic() - began > WORTH_SECONDS:
+                    found.is_slow = True
+                    break
+                elements = range(count)[read : read + _PORTION]
+                self._take(found, survey_elements(SurveyTask(parcel, elements, self.draft)))
+                read += len(elements)
+            tasks = (
+                SurveyTask(parcel, range(count)[first : first + _TASK], self.draft)
+                for first in range(read, count, _TASK)
+            )
+            with closing(engine.run(survey_elements, tasks)) as several:
+                for parts in several:
+                    self._take(found, parts)
+        return found
+
+    def _iterable(self, spool: Spool, converter: Converter, elements: Iterator[Any]) -> Surveyed:
+        """Spool the records, and survey them in the same parts as a sequence."""
+        found = Surveyed.of(converter, (), self.draft)
+        with (
+            closing(spool.fill(converter, elements)) as records,
+            working(self.progress, f"spooling {safe(found.split)}", 0, "elements"),
+        ):
+            while True:
+                part = Surveyed.of(converter, islice(records, _PORTION), self.draft)
+                self._take(found, [part])
+                if len(part.sizes) < _PORTION:
+                    return found
+
+    def _take(self, found: Surveyed, parts: Iterable[Surveyed]) -> None:
+        for part in parts:
+            found.extend(part)
+            self.progress.advance(len(part.sizes), sum(part.sizes))
 
 
 class PythonSource(Source):
@@ -41,8 +215,10 @@ class PythonSource(Source):
     ) -> None:
         self.dataset = dataset
         self.travels = travels
-        self._parcels: dict[str, Parcel] = {each.split: each for each, _ in survey.sequences}
-        self._spools: dict[str, Spool] = {each.split: each for each, *_ in survey.iterators}
+        self._places: dict[str, Parcel | Spool] = {
+            **{each.split: each for each, _ in survey.sequences},
+            **{each.split: each for each, *_ in survey.iterators},
+        }
         self._survey: Survey | None = survey
         self._labels = labels
 
@@ -52,7 +228,7 @@ class PythonSource(Source):
         return state
 
     @cached_property
-    def _splits(self) -> list[SurveyedSplit]:
+    def _splits(self) -> list[Surveyed]:
         """The survey of each split, computed once in the process that received the data."""
         assert self._survey is not None
         return self._survey.splits()
@@ -67,10 +243,10 @@ class PythonSource(Source):
 
     def example(self, item: Item) -> Example:
         position, digest = _STATE.unpack(item.state)
-        parcel = self._parcels.get(item.split)
-        if parcel is None:
-            return self._spools[item.split].example(position)
-        split = parcel.open()
+        place = self._places[item.split]
+        if isinstance(place, Spool):
+            return place.example(position)
+        split = place.open()
         made = split.record(position)
         if record_digest(made.payload) != digest:
             raise split.converter.changed(position, item.key)

@@ -4,18 +4,23 @@ A required feature of fixed shape is an array of that shape. Any other feature h
 the schema's shape if only one side of that shape is unknown. A list of a SequenceExample is an
 array whose first side counts the steps. It is a list of arrays if the steps differ in length, or if
 no schema gives their shape.
+
+Records of the same layout are read with a few array operations, other records one by one.
 """
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from itertools import repeat
+from math import prod
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import numpy.typing as npt
 
+from tfrecreg.core.example import columns as layouts
 from tfrecreg.core.example.decode import decode_or_none
 from tfrecreg.core.example.kinds import PayloadKind, SequenceExample, decode_sequence, kind_of
 from tfrecreg.core.example.model import Feature, Kind
@@ -26,11 +31,12 @@ from tfrecreg.core.example.sequences import (
     read_sequence,
 )
 from tfrecreg.core.schema.compiled import TensorSpec, compile_schema, tensor_specs
-from tfrecreg.core.schema.definition import SEQUENCE, Schema
+from tfrecreg.core.schema.definition import Schema
 from tfrecreg.core.values.errors import RefusedError, UsageError
 from tfrecreg.core.values.text import did_you_mean, listed
 
-_KINDS = {"string": Kind.BYTES, "int64": Kind.INT64, "float32": Kind.FLOAT}
+_DTYPES = {Kind.BYTES: "string", Kind.INT64: "int64", Kind.FLOAT: "float32"}
+_KINDS = {dtype: kind for kind, dtype in _DTYPES.items()}
 KIND_WORDS = {Kind.BYTES: "bytes", Kind.INT64: "int64", Kind.FLOAT: "float"}
 _OTHERS = {
     PayloadKind.SEQUENCE_EXAMPLE: " but a SequenceExample",
@@ -63,15 +69,32 @@ class ArrayColumn(NamedTuple):
         return f"{KIND_WORDS[Kind(self.kind)]} of shape {shape}"
 
     @property
+    def dtype(self) -> str:
+        """TensorFlow's name of the type of a value."""
+        return _DTYPES[Kind(self.kind)]
+
+    @property
+    def is_single(self) -> bool:
+        """Whether every record has exactly one value."""
+        return self.is_fixed and prod(self.shape) == 1
+
+    @property
     def is_ragged(self) -> bool:
         """Whether the feature is a list whose steps differ in length."""
         return self.is_list and -1 in self.shape[1:]
 
 
 def columns_of(schema: Schema) -> tuple[ArrayColumn, ...]:
-    """The columns of a schema's features, in order of their names."""
+    """The columns of a schema's features, in order of their names. If the schema describes
+    SequenceExamples, these are the features of the context and the lists."""
     shapes = {each.name: each.tensor_shape for each in compile_schema(schema).features}
-    return tuple(_column(spec, shapes[spec.name]) for spec in tensor_specs(schema))
+    found = [_column(spec, shapes[spec.name]) for spec in tensor_specs(schema)]
+    for rule in compile_sequences(schema).lists if schema.describes_sequences() else ():
+        if rule.kind:
+            sides = (-1, *((-1,) if rule.step_shape is None else rule.step_shape))
+            column = ArrayColumn(rule.name, int(rule.kind), sides, False)
+            found.append(column._replace(is_list=True, is_required=rule.is_required))
+    return tuple(sorted(found, key=lambda column: column.name))
 
 
 def _column(spec: TensorSpec, shape: tuple[int | None, ...] | None) -> ArrayColumn:
@@ -84,26 +107,24 @@ def _column(spec: TensorSpec, shape: tuple[int | None, ...] | None) -> ArrayColu
     return ArrayColumn(spec.name, kind, sides, False)
 
 
-class ExampleReader:
-    """Makes elements of payloads. Picklable."""
+def element_of_example(payload: bytes, columns: Sequence[ArrayColumn] | None) -> dict[str, Any]:
+    """The element that is made from an Example."""
+    example = decode_or_none(payload)
+    # Many other messages parse as an Example, and would lose their fields.
+    kind = kind_of(payload, 0, len(payload), example)
+    if example is None or kind is not PayloadKind.EXAMPLE:
+        raise RefusedError(f"is not a `tf.train.Example`{_OTHERS.get(kind, '')}")
+    if columns is None:
+        return _all_values(example)
+    return {column.name: shaped(column, example) for column in columns}
 
-    def __init__(self, columns: Sequence[ArrayColumn] | None) -> None:
-        self._columns = columns
 
-    def __call__(self, payload: bytes) -> dict[str, Any]:
-        """The element that is made from a payload."""
-        example = decode_or_none(payload)
-        # Many other messages parse as an Example, and would lose their fields.
-        kind = kind_of(payload, 0, len(payload), example)
-        if example is None or kind is not PayloadKind.EXAMPLE:
-            raise RefusedError(f"is not a `tf.train.Example`{_OTHERS.get(kind, '')}")
-        if self._columns is None:
-            return {
-                name: values_of(feature)
-                for name, feature in sorted(example.items())
-                if feature.kind is not Kind.UNSET
-            }
-        return {column.name: shaped(column, example) for column in self._columns}
+def _all_values(example: Mapping[str, Feature]) -> dict[str, Any]:
+    return {
+        name: values_of(feature)
+        for name, feature in sorted(example.items())
+        if feature.kind is not Kind.UNSET
+    }
 
 
 def shaped(column: ArrayColumn, example: Mapping[str, Feature]) -> Any:
@@ -152,71 +173,42 @@ def values_of(feature: Feature) -> npt.NDArray[Any]:
     return found
 
 
-def columns_of_sequences(schema: Schema) -> tuple[ArrayColumn, ...]:
-    """The columns of the context and of the lists, in order of their names."""
-    found = [each for each in columns_of(schema) if each.name != SEQUENCE]
-    for rule in compile_sequences(schema).lists:
-        if rule.kind:
-            sides = (-1, *((-1,) if rule.step_shape is None else rule.step_shape))
-            kind, required = int(rule.kind), rule.is_required
-            found.append(
-                ArrayColumn(rule.name, kind, sides, False, is_list=True, is_required=required)
-            )
-    return tuple(sorted(found, key=lambda column: column.name))
-
-
-class EitherReader:
-    """Makes elements of Examples and of SequenceExamples, without a schema. Picklable."""
-
-    def __init__(self, example: ExampleReader) -> None:
-        self._example = example
-
-    def __call__(self, payload: bytes) -> dict[str, Any]:
-        """The element that is made from a payload."""
-        try:
-            example = self._example(payload)
-        except RefusedError:
-            sequence = decode_sequence(payload)
-            if sequence is None:
-                raise
-        else:
-            if not has_lists_field(payload):
-                return example
-            raise RefusedError(
-                "is not a `tf.train.Example`: it has lists, but does not parse as a SequenceExample"
-            )
-        _expect_apart(sequence)
-        found: dict[str, Any] = {
-            name: values_of(feature)
-            for name, feature in sequence.context.items()
-            if feature.kind is not Kind.UNSET
-        }
-        for name, steps in sequence.lists.items():
-            # A step without a kind is empty, and gets the kind of the other steps.
-            kinds = (each.kind for each in steps if each.kind is not Kind.UNSET)
-            kind = next(kinds, Kind.FLOAT)
-            found[name] = [_step(step, kind) for step in steps]
-        return dict(sorted(found.items()))
-
-
-class SequenceReader:
-    """Makes elements of SequenceExamples according to a schema. Picklable."""
-
-    def __init__(self, columns: Sequence[ArrayColumn]) -> None:
-        self._columns = columns
-
-    def __call__(self, payload: bytes) -> dict[str, Any]:
-        """The element that is made from a payload."""
-        sequence = read_sequence(payload)
+def element_without_schema(payload: bytes) -> dict[str, Any]:
+    """The element that is made from an Example or a SequenceExample."""
+    try:
+        example = element_of_example(payload, None)
+    except RefusedError:
+        sequence = decode_sequence(payload)
         if sequence is None:
-            raise RefusedError("is not a `tf.train.SequenceExample`")
-        _expect_apart(sequence)
-        return {
-            column.name: _stepped(column, sequence.lists.get(column.name))
-            if column.is_list
-            else shaped(column, sequence.context)
-            for column in self._columns
-        }
+            raise
+    else:
+        if not has_lists_field(payload):
+            return example
+        raise RefusedError(
+            "is not a `tf.train.Example`: it has lists, but does not parse as a SequenceExample"
+        )
+    _expect_apart(sequence)
+    found = _all_values(sequence.context)
+    for name, steps in sequence.lists.items():
+        # A step without a kind is empty, and gets the kind of the other steps.
+        kinds = (each.kind for each in steps if each.kind is not Kind.UNSET)
+        kind = next(kinds, Kind.FLOAT)
+        found[name] = [_step(step, kind) for step in steps]
+    return dict(sorted(found.items()))
+
+
+def element_of_sequence(payload: bytes, columns: Sequence[ArrayColumn]) -> dict[str, Any]:
+    """The element that is made from a SequenceExample."""
+    sequence = read_sequence(payload)
+    if sequence is None:
+        raise RefusedError("is not a `tf.train.SequenceExample`")
+    _expect_apart(sequence)
+    return {
+        column.name: _stepped(column, sequence.lists.get(column.name))
+        if column.is_list
+        else shaped(column, sequence.context)
+        for column in columns
+    }
 
 
 def _expect_apart(sequence: SequenceExample) -> None:
@@ -240,7 +232,7 @@ def _stepped(column: ArrayColumn, steps: Sequence[Feature] | None) -> Any:
         return [_step(step, kind) for step in steps]
     if not steps:
         return empty(column)
-    size = int(np.prod(column.shape[1:], dtype=np.int64))
+    size = prod(column.shape[1:])
     for number, step in enumerate(steps):
         if step.count != size:
             raise misfit(column, f"found {step.count} values in step {number}")
@@ -315,3 +307,130 @@ def expect_features(names: Iterable[str], known: Collection[str] | None) -> None
                 f"the schema has no feature `{each}`{did_you_mean(each, known)}",
                 hint=f"available: {listed(known)}",
             )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Elements:
+    """The form of a source's elements, as plain data."""
+
+    raw: bool = False
+    """Whether elements are payloads."""
+    with_key: bool = False
+    """Whether each element is paired with the key of its record."""
+    with_digest: bool = False
+    """Whether elements carry the digest of their record, for a certificate."""
+    columns: tuple[ArrayColumn, ...] | None = None
+    """The features of the schema; None without one."""
+    sequence: bool = False
+    """Whether the schema describes SequenceExamples."""
+    images: tuple[str, ...] = ()
+    """Features whose values are decoded."""
+    size: ImageSize = field(default_factory=ImageSize)
+    """The size and the channels that decoded images get."""
+    damaged: Literal["raise", "skip"] = "raise"
+    """What batches and iteration do at a damaged record."""
+    max_damaged: int = 0
+    """Maximum number of damaged records to leave out, in all parts of the source together."""
+
+    def only(self, features: str | Collection[str]) -> Elements:
+        """The same form with only these features of the schema."""
+        chosen = (features,) if isinstance(features, str) else features
+        known = None if self.columns is None else [each.name for each in self.columns]
+        expect_features(chosen, known)
+        columns = tuple(each for each in self.columns or () if each.name in chosen)
+        images = tuple(each for each in self.images if each in chosen)
+        return replace(self, columns=columns, images=images)
+
+    def read(self, payload: bytes) -> dict[str, Any]:
+        """The element that is made from a payload."""
+        if self.columns is None:
+            return element_without_schema(payload)
+        return (element_of_sequence if self.sequence else element_of_example)(payload, self.columns)
+
+
+_FEWEST = 8
+"""Minimum number of payloads in a block."""
+_LARGEST = 1 << 13
+"""A block is used only if the mean size of its payloads is at most this many bytes. For larger
+payloads, a block saves no time."""
+
+
+class BlockReader:
+    """Makes elements of payloads."""
+
+    def __init__(self, columns: Sequence[ArrayColumn] | None) -> None:
+        self._columns = columns
+        self._layout: layouts.Layout | None = None
+
+    def __call__(self, payloads: Sequence[bytes]) -> list[dict[str, Any] | None]:
+        """The elements of payloads; None for payloads that have to be read one by one."""
+        found: list[dict[str, Any] | None] = [None] * len(payloads)
+        size = sum(map(len, payloads))
+        if len(payloads) < _FEWEST or size > _LARGEST * len(payloads):
+            return found
+        layout = self._layout
+        if layout is None:
+            example = decode_or_none(payloads[0])
+            layout = self._layout = layouts.layout_of(example) if example else None
+            if layout is None:
+                return found
+        lengths = np.fromiter(map(len, payloads), np.int64, len(payloads))
+        memory = b"".join(payloads)
+        rows, columns = layouts.read_columns(layout, memory, np.cumsum(lengths) - lengths, lengths)
+        if 2 * len(rows) < len(payloads):
+            self._layout = None  # the next block may show a better layout
+        if not len(rows):
+            return found
+        wanted = self._columns
+        if wanted is None:
+            slots = sorted(layout, key=lambda slot: slot.name)
+            wanted = [ArrayColumn(slot.name, int(slot.kind), (-1,), False) for slot in slots]
+        places = {slot.name: at for at, slot in enumerate(layout)}
+        values: list[Iterable[Any]] = []
+        for column in wanted:
+            at = places.get(column.name)
+            if at is None:
+                if column.is_fixed:
+                    return found
+                values.append(map(empty, repeat(column, len(rows))))
+                continue
+            several = _values(column, layout[at], memory, columns[at])
+            if several is None:
+                return found
+            values.append(several)
+        names = [column.name for column in wanted]
+        if not names:
+            return found
+        for row, each in zip(rows.tolist(), zip(*values, strict=True), strict=True):
+            found[row] = dict(zip(names, each, strict=True))
+        return found
+
+
+def _values(
+    column: ArrayColumn, slot: layouts.Slot, memory: bytes, found: layouts.Column
+) -> Iterable[Any] | None:
+    """The value of a feature in each record; None if the values do not fit the column."""
+    if column.kind != slot.kind:
+        return None
+    sides = prod(side for side in column.shape if side >= 0)
+    fits = slot.values == sides if column.is_fixed else bool(sides) and not slot.values % sides
+    if not fits:
+        return None
+    is_scalar = column.is_fixed and not column.shape
+    if slot.kind is Kind.BYTES:
+        pieces = zip(found.start.tolist(), found.stop.tolist(), strict=True)
+        values = [memory[start:stop] for start, stop in pieces]
+        if is_scalar:
+            return values
+        boxes = np.empty((len(values), 1), object)
+        boxes[:, 0] = values
+        return [each.copy().reshape(column.shape) for each in boxes]
+    numbers: npt.NDArray[Any] = found.integers
+    if slot.kind is Kind.FLOAT:  # packed numbers
+        places = found.start[:, np.newaxis] + np.arange(4 * slot.values)
+        packed = np.frombuffer(memory, np.uint8)[places].view("<f4")
+        numbers = packed.astype(np.float32, copy=False)
+    if is_scalar:
+        return numbers.reshape(-1)
+    # Copies, so that keeping an element does not keep its whole block.
+    return [row.copy().reshape(column.shape) for row in numbers.reshape(len(found.start), -1)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice, takewhile
@@ -10,11 +11,9 @@ from typing import TYPE_CHECKING, Any, SupportsIndex, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from tfrecreg.builtin.training.arrays import Elements
 from tfrecreg.builtin.training.certificate import DIGEST_FEATURE, KEY_FEATURE, Certificate
-from tfrecreg.builtin.training.elements import Elements
 from tfrecreg.builtin.training.order import Order
-from tfrecreg.builtin.training.selection import Selection
-from tfrecreg.core.records.reading.shards import ShardRecords
 from tfrecreg.core.values.errors import UsageError
 
 if TYPE_CHECKING:
@@ -22,6 +21,9 @@ if TYPE_CHECKING:
 
 
 Numbers: TypeAlias = list[SupportsIndex]
+
+_PART = 64
+"""Number of records that are requested together when reading ahead."""
 
 
 class ReadsBatches:
@@ -36,6 +38,7 @@ class ReadsBatches:
         @property
         def identity(self) -> str: ...
         def order(self, *args: Any, **options: Any) -> Order: ...
+        def from_state(self, *args: Any, **options: Any) -> Order: ...
         def __getitems__(self, records: Iterable[SupportsIndex]) -> list[Any]: ...
 
     @property
@@ -95,6 +98,21 @@ class ReadsBatches:
         """Yield the numbers unchanged; a source with a cache also requests the next records."""
         del order
         return numbers
+
+    def reading_ahead(self, order: Order) -> Iterator[int]:
+        """Yield the numbers of an order, and have the cache fetch the blocks of the next records.
+
+        A sampler uses it, because its process knows the order. The workers then find the blocks in
+        the cache. Without a cache, nothing is requested.
+
+        Example:
+            >>> source = reg["mnist@1.0.0"].data_source("train")
+            >>> order = source.order(seed=1)
+            >>> list(source.reading_ahead(order)) == list(order)
+            True
+        """
+        parts = numbers_of_batches(_PART, order, drop_remainder=False)
+        return (operator.index(each) for part in self._ahead(order, parts) for each in part)
 
     def certificate(self) -> Certificate:
         """An empty certificate. Add each record that this source hands out, as shown for `report`.
@@ -197,10 +215,6 @@ def _stack(values: list[Any]) -> npt.NDArray[Any]:
     return np.stack(values)
 
 
-PART = 64
-"""Number of records that are requested together when reading ahead."""
-
-
 def far_files_of(folder: str | os.PathLike[str] | None, limit: int | str | None) -> FarFiles | None:
     """The cache of shards behind URLs; None without a folder."""
     if folder is None and limit is None:
@@ -208,26 +222,3 @@ def far_files_of(folder: str | os.PathLike[str] | None, limit: int | str | None)
     from tfrecreg.core.storage.far_files import far_files
 
     return far_files(folder, limit)
-
-
-def read_ahead(
-    shards: ShardRecords,
-    selection: Selection,
-    order: Order,
-    numbers: Iterator[Numbers],
-) -> Iterator[Numbers]:
-    """Yield the lists of numbers unchanged. If there is a cache, also request the next records."""
-    far = shards.far
-    if far is None:
-        return numbers
-    from tfrecreg.core.storage.block_cache import ahead
-
-    # With blocks, the neighbours of a record are read soon, if the cache holds all mixed records.
-    mixed = 0 if order.blocks is None else order.blocks.mixed * shards.mean_bytes
-    soon = order.blocks is not None and far.fits(mixed)
-
-    def request(part: list[SupportsIndex]) -> int:
-        positions = np.array(part, np.int64)
-        return shards.request(selection.numbers(positions).tolist(), soon=soon)
-
-    return ahead(numbers, request)

@@ -9,11 +9,11 @@ machine.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from math import isqrt
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -148,16 +148,6 @@ class Blocks:
         except ValueError as error:
             raise UsageError(f"`block` of an order of `{name}`: {error}, found `{block}`") from None
         return cls(max(1, round(size / max(1.0, mean_bytes))), window, lanes)
-
-    @classmethod
-    def of_state(cls, said: Any) -> Blocks:
-        """The blocks that a state holds."""
-        names = ("records", "window", "lanes")
-        numbers = [said.get(name) if isinstance(said, Mapping) else None for name in names]
-        if not all(type(each) is int for each in numbers):
-            shown = safe(repr(said), limit=100)
-            raise UsageError(f"this is not the state of an order: its `block` is {shown}")
-        return cls(*numbers)  # type: ignore[arg-type]
 
 
 class BlockShuffle:

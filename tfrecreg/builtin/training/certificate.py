@@ -287,9 +287,9 @@ class Stage:
         return found
 
 
-def share(places: int, host: int, hosts: int) -> int:
-    """The number of places that one host gets."""
-    return max(0, -(-(places - host) // hosts))
+def share(places: int, host: int, hosts: int, drop_remainder: bool = False) -> int:
+    """The number of places that one host gets. Without the remainder, all get the same number."""
+    return places // hosts if drop_remainder else max(0, -(-(places - host) // hosts))
 
 
 def integer_of(name: str, value: Any) -> int:

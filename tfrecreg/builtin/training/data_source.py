@@ -8,21 +8,14 @@ import pickle
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import repeat
-from math import prod
 from typing import Any, SupportsIndex, overload
 
 import numpy as np
 import numpy.typing as npt
 from blake3 import blake3
 
-from tfrecreg.builtin.training.batches import (
-    PART,
-    Numbers,
-    ReadsBatches,
-    far_files_of,
-    numbers_of_batches,
-    read_ahead,
-)
+from tfrecreg.builtin.training.arrays import BlockReader, Elements
+from tfrecreg.builtin.training.batches import Numbers, ReadsBatches, far_files_of
 from tfrecreg.builtin.training.block_order import (
     DEFAULT_LANES,
     DEFAULT_WINDOW,
@@ -39,7 +32,6 @@ from tfrecreg.builtin.training.certificate import (
     digest_of,
     expect_enough,
 )
-from tfrecreg.builtin.training.elements import BlockReader, Elements
 from tfrecreg.builtin.training.images import Decode, fitting, image_array
 from tfrecreg.builtin.training.order import Order, weights_of_states
 from tfrecreg.builtin.training.selection import (
@@ -92,13 +84,12 @@ class DataSource(ReadsBatches, Sequence[Any]):
         self._identity = identity
         self._decode = decode
         self._values = values
-        self._read = elements.read
         self._read_many = BlockReader(elements.columns)
         # Without a schema, only this set decides whether a feature holds one image or several.
         self._single = frozenset(
             elements.images
             if elements.columns is None
-            else (each.name for each in elements.columns if each.is_fixed and prod(each.shape) == 1)
+            else (each.name for each in elements.columns if each.is_single)
         )
         self._skipped = skipped
         if skipped is None and elements.damaged == "skip":
@@ -201,26 +192,22 @@ class DataSource(ReadsBatches, Sequence[Any]):
         return self._shards.key(self._number(record))
 
     def _ahead(self, order: object, numbers: Iterator[Numbers]) -> Iterator[Numbers]:
+        far = self._shards.far
         # Numbers of an iterator are not consumed in advance.
-        if not isinstance(order, Order):
+        if far is None or not isinstance(order, Order):
             return numbers
-        return read_ahead(self._shards, self._selection, order, numbers)
+        from tfrecreg.core.storage.block_cache import ahead
 
-    def reading_ahead(self, order: Order) -> Iterator[int]:
-        """Yield the numbers of an order, and have the cache fetch the blocks of the next records.
+        # With blocks, the neighbours of a record are read soon, if the cache holds all mixed
+        # records.
+        mixed = 0 if order.blocks is None else order.blocks.mixed * self._shards.mean_bytes
+        soon = order.blocks is not None and far.fits(mixed)
 
-        A sampler uses it, because its process knows the order. The workers then find the blocks in
-        the cache. Without a cache, nothing is requested.
+        def request(part: Numbers) -> int:
+            positions = np.array(part, np.int64)
+            return self._shards.request(self._selection.numbers(positions).tolist(), soon=soon)
 
-        Example:
-            >>> source = reg["mnist@1.0.0"].data_source("train")
-            >>> order = source.order(seed=1)
-            >>> list(source.reading_ahead(order)) == list(order)
-            True
-        """
-        parts = numbers_of_batches(PART, order, drop_remainder=False)
-        ahead = read_ahead(self._shards, self._selection, order, parts)
-        return (operator.index(each) for part in ahead for each in part)
+        return ahead(numbers, request)
 
     def with_features(self, features: Collection[str]) -> DataSource:
         """A source of the same records, whose elements have only these features of the schema.
@@ -457,7 +444,7 @@ class DataSource(ReadsBatches, Sequence[Any]):
         else:
             try:
                 if element is None:
-                    element = self._read(payload)
+                    element = elements.read(payload)
                 if elements.with_digest:
                     element[DIGEST_FEATURE] = digest_of(payload)
                 decode = fitting(self._decode, elements)

@@ -9,8 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from tfrecreg.builtin.training.arrays import ImageSize
-from tfrecreg.builtin.training.elements import Elements
+from tfrecreg.builtin.training.arrays import Elements, ImageSize
 from tfrecreg.core.images.pixels import Resizing
 from tfrecreg.core.values.errors import RefusedError
 

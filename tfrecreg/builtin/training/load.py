@@ -13,23 +13,22 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 from blake3 import blake3
 
 from tfrecreg._version import __version__
 from tfrecreg.builtin.training.arrays import Fit, expect_features
 from tfrecreg.builtin.training.batches import far_files_of
-from tfrecreg.builtin.training.elements import RecordRun, find_pieces, host_numbers, host_part
 from tfrecreg.builtin.training.open import find_records, numbers_of, per_split, places_of
+from tfrecreg.builtin.training.selection import Selection
 from tfrecreg.builtin.training.tf_dataset.form import (
     ElementForm,
     FormRequest,
+    ImageFit,
+    Method,
+    PipelineOptions,
     find_form,
     with_others,
 )
-from tfrecreg.builtin.training.tf_dataset.images import ImageFit, Method
-from tfrecreg.builtin.training.tf_dataset.pipeline import PipelineOptions, make_dataset
-from tfrecreg.builtin.training.tf_dataset.source import NumberedRecords
 from tfrecreg.core.check.scan.conditions import shown_progress
 from tfrecreg.core.check.scan.interface import Shard
 from tfrecreg.core.plugins.bundled import OURS
@@ -60,6 +59,7 @@ from tfrecreg.core.workers.local import LocalEngine
 if TYPE_CHECKING:
     import tensorflow as tf
 
+    from tfrecreg.builtin.training.tf_dataset.source import Pieces
     from tfrecreg.core.storage.far_files import FarFiles
 
 
@@ -264,11 +264,23 @@ def load(
             raise without_keys(target.name)
         held = [each.entry.records for each in shards if each.entry is not None]
         numbers = numbers_of(target, held)
-        chosen = None
+        selection = Selection(numbers)
         if where is not None:
-            chosen = np.concatenate(target.records_where(numbers, held, where, engine, progress))
-        pieces = _share(target.name, records.starts, numbers, chosen, read, host, hosts)
+            chosen = target.records_where(numbers, held, where, engine, progress)
+            selection = Selection.of_chosen(chosen, where)
         tensorflow = _tensorflow()
+        from tfrecreg.builtin.training.tf_dataset.pipeline import make_dataset
+        from tfrecreg.builtin.training.tf_dataset.source import (
+            NumberedRecords,
+            find_pieces,
+            share_of_host,
+        )
+
+        share = share_of_host(selection, records.starts, host, hosts, target.name)
+        pieces: Pieces = find_pieces(share.ranges, records.starts)
+        if where is not None or read is not None:
+            every = np.arange(len(share), dtype=np.int64)
+            pieces = NumberedRecords(share.numbers(every), read)
         decoders = decoders_of(target.home, {} if parsed is None else parsed.byte_pixels())
         form = with_others(tensorflow, records, form, decoders)
         kept = how
@@ -278,29 +290,10 @@ def load(
             about = tensorflow.__version__, *plugins, text, request, how.grouping
             kept = replace(how, cache=f"{how.cache}-{_digest_of(about, shards, pieces)}")
         compression = "none" if target.manifest is None else target.manifest.compression
-        dataset = make_dataset(tensorflow, records, pieces, compression, form, kept)
+        dataset = make_dataset(records, pieces, compression, form, kept)
         return dataset if options is None else dataset.with_options(options)
 
     return made(split) if split is None or isinstance(split, str) else tuple(map(made, split))
-
-
-def _share(
-    name: str,
-    starts: Sequence[int],
-    numbers: Sequence[range],
-    chosen: npt.NDArray[np.int64] | None,
-    read: ShardRecords | None,
-    host: int,
-    hosts: int,
-) -> Sequence[RecordRun] | NumberedRecords:
-    """The records of one host, either as ranges of consecutive records or as record numbers."""
-    if chosen is not None:
-        return NumberedRecords(host_part(chosen, host, hosts, name), read)
-    share = host_numbers(numbers, starts, host, hosts, name)
-    if read is None:
-        return find_pieces(share, starts)
-    every = [np.arange(each.start, each.stop) for each in share]
-    return NumberedRecords(np.concatenate(every), read)
 
 
 def _shards(
@@ -330,9 +323,7 @@ def _shards(
     return shards, read
 
 
-def _digest_of(
-    about: object, shards: Sequence[Shard], pieces: Sequence[RecordRun] | NumberedRecords
-) -> str:
+def _digest_of(about: object, shards: Sequence[Shard], pieces: Pieces) -> str:
     """A digest of everything that the cached elements depend on: our code, the bytes of the shards,
     the chosen records, and the other arguments.
     """
@@ -346,9 +337,8 @@ def _digest_of(
         found = [shard.storage.stat(path) for path in (shard.path, shard.entry.index) if path]
         stamps = [(each.size, each.mtime_ns) for each in found if each is not None]
         contents.append((shard.entry, stamps))
-    which: object = pieces
-    if isinstance(pieces, NumberedRecords):
-        which = blake3(pieces.numbers.tobytes()).hexdigest()
+    numbers = getattr(pieces, "numbers", None)
+    which = pieces if numbers is None else blake3(numbers.tobytes()).hexdigest()
     every = __version__, code_of(OURS), about, contents, which
     return blake3(repr(every).encode("utf-8", "surrogateescape")).hexdigest(8)
 

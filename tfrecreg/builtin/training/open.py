@@ -6,30 +6,20 @@ import os
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import (
-    TYPE_CHECKING,
-    Concatenate,
-    Literal,
-    ParamSpec,
-    Protocol,
-    TypeVar,
-    cast,
-    overload,
-)
+from typing import TYPE_CHECKING, Concatenate, Literal, ParamSpec, Protocol, TypeVar, cast, overload
 
 from blake3 import blake3
 
 from tfrecreg.builtin.training.arrays import (
+    Elements,
     Fit,
     ImageSize,
     columns_of,
-    columns_of_sequences,
     expect_features,
     expect_one_of,
 )
 from tfrecreg.builtin.training.batches import far_files_of
 from tfrecreg.builtin.training.data_source import DataSource
-from tfrecreg.builtin.training.elements import Elements
 from tfrecreg.builtin.training.images import Decode
 from tfrecreg.builtin.training.selection import Selection
 from tfrecreg.core.check.scan.interface import Shard
@@ -273,8 +263,7 @@ def _elements(
     if found is not None:
         schema = parse_schema(*found)
         sequence = schema.describes_sequences()
-        columns = columns_of_sequences(schema) if sequence else columns_of(schema)
-        elements = replace(form, columns=columns, sequence=sequence)
+        elements = replace(form, columns=columns_of(schema), sequence=sequence)
         pixels = schema.pixels()
         images = [*schema.images(), *schema.byte_pixels()]
         if sequence:

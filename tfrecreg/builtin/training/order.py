@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import KW_ONLY, asdict, dataclass, replace
 from functools import partial
-from typing import Any, SupportsIndex, overload
+from typing import Annotated, Any, SupportsIndex, TypeAlias, overload
 
+import msgspec
 import numpy as np
 
 from tfrecreg.builtin.training.block_order import (
@@ -24,7 +25,7 @@ from tfrecreg.builtin.training.block_order import (
 )
 from tfrecreg.builtin.training.certificate import Stage, expect_host, integer_of, joined, share
 from tfrecreg.core.values.errors import UsageError, upgrade_hint
-from tfrecreg.core.values.text import listed, safe
+from tfrecreg.core.values.text import listed
 
 _FORMATS = (1, 2, 4)
 """Format versions of states: 2 with weights, 4 with blocks. Earlier versions wrote 3 for buckets of
@@ -35,6 +36,7 @@ _MOST_HOSTS = 1 << 20
 """States with more hosts are refused, because memory grows with the number of hosts."""
 
 
+@dataclass(repr=False, eq=False)
 class Order:
     """The numbers of one host's records in an epoch, in the order of reading. Picklable.
 
@@ -51,51 +53,40 @@ class Order:
         1
     """
 
-    def __init__(
-        self,
-        records: int,
-        source: str,
-        *,
-        seed: int | None,
-        epoch: int,
-        host: int = 0,
-        hosts: int = 1,
-        drop_remainder: bool = False,
-        before: tuple[Stage, ...] = (),
-        where: str | None = None,
-        weights: Weights | None = None,
-        blocks: Blocks | None = None,
-        mixture: Mapping[str, Any] | None = None,
-    ) -> None:
-        host, hosts = integer_of("host", host), integer_of("hosts", hosts)
-        seed = None if seed is None else integer_of("seed", seed)
-        expect_host(host, hosts)
-        if weights is not None and len(weights) != records:
-            raise UsageError(f"there are {len(weights)} weights for {records} records")
-        if seed is None and (weights is not None or blocks is not None):
+    records: int
+    """How many records the whole source has."""
+    source: str
+    """The identity of these records."""
+    _: KW_ONLY
+    seed: int | None
+    epoch: int
+    host: int = 0
+    hosts: int = 1
+    drop_remainder: bool = False
+    before: tuple[Stage, ...] = ()
+    """What earlier hosts consumed of the epoch."""
+    where: str | None = None
+    weights: Weights | None = None
+    blocks: Blocks | None = None
+    mixture: Mapping[str, Any] | None = None
+    """What states say about the mixture; None for an order of the records of a source."""
+
+    def __post_init__(self) -> None:
+        self.host, self.hosts = integer_of("host", self.host), integer_of("hosts", self.hosts)
+        self.seed = None if self.seed is None else integer_of("seed", self.seed)
+        expect_host(self.host, self.hosts)
+        if self.weights is not None and len(self.weights) != self.records:
+            raise UsageError(f"there are {len(self.weights)} weights for {self.records} records")
+        if self.seed is None and (self.weights is not None or self.blocks is not None):
             raise UsageError("`weights` and `block` need a seed")
-        if blocks is not None and weights is not None:
+        if self.blocks is not None and self.weights is not None:
             raise UsageError("`weights` and `block` exclude each other")
-        self.records = records
-        """How many records the whole source has."""
-        self.source = source
-        """The identity of these records."""
-        self.seed = seed
-        self.epoch = integer_of("epoch", epoch)
-        self.host = host
-        self.hosts = hosts
-        self.drop_remainder = drop_remainder
-        self.where = where
-        self.weights = weights
-        self.blocks = blocks
-        self.mixture = mixture
-        """What states say about the mixture; None for an order of the records of a source."""
-        if mixture is not None and self.epoch < 0:
+        self.epoch = integer_of("epoch", self.epoch)
+        if self.mixture is not None and self.epoch < 0:
             raise UsageError(f"`epoch` of a mixture should be 0 or more, found {self.epoch}")
-        self._before = before
-        self.left = records - sum(stage.consumed for stage in before)
+        self.left = self.records - sum(stage.consumed for stage in self.before)
         """How many records all hosts together still have to read."""
-        self._length = self.left // hosts if drop_remainder else share(self.left, host, hosts)
+        self._length = share(self.left, self.host, self.hosts, self.drop_remainder)
         self._drawn = self._draw()
 
     def _draw(self) -> Callable[[RecordNumbers], RecordNumbers] | None:
@@ -138,7 +129,7 @@ class Order:
     def _numbers(self, places: RecordNumbers) -> RecordNumbers:
         """The record numbers at these places in this host's share."""
         found = places * self.hosts + self.host
-        for stage in reversed(self._before):
+        for stage in reversed(self.before):
             found = stage.places(found)
         return found if self._drawn is None else self._drawn(found)
 
@@ -150,19 +141,7 @@ class Order:
             >>> order.of_epoch(4)
             <Order of 100 of 200 records, seed 1, epoch 4, host 0 of 2>
         """
-        return type(self)(
-            self.records,
-            self.source,
-            seed=self.seed,
-            epoch=epoch,
-            host=self.host,
-            hosts=self.hosts,
-            drop_remainder=self.drop_remainder,
-            where=self.where,
-            weights=self.weights,
-            blocks=self.blocks,
-            mixture=self.mixture,
-        )
+        return replace(self, epoch=epoch, before=())
 
     def state(self, done: int | None = None) -> dict[str, Any]:
         """The state of the epoch once this host has consumed a part of its share.
@@ -192,7 +171,7 @@ class Order:
             "seed": self.seed,
             "epoch": self.epoch,
             "drop_remainder": self.drop_remainder,
-            "before": [list(stage.counts) for stage in self._before],
+            "before": [list(stage.counts) for stage in self.before],
             "host": self.host,
             "hosts": self.hosts,
             "done": done,
@@ -241,32 +220,30 @@ class Order:
         here: dict[str, object] = {"where": where, "source": source, "records": records}
         here["weights"] = None if weights is None else weights.said
         checked = list(map(_checked, states))
-        for each in checked:
+        for each in states:
             if mixture is not None and each["source"] != source:
                 expect_same_order(_mapping(each.get("mixture")), mixture)
             expect_same_order(each, here)
-            expect_same_order(each, {name: checked[0].get(name) for name in _COMMON})
+            expect_same_order(each, {name: states[0].get(name) for name in _COMMON})
         first = checked[0]
-        counts, blocks = _counts(checked), first.get("block")
-        before = tuple(Stage(each) for each in first["before"])
+        before = tuple(map(Stage, first.before))
         left = records - sum(stage.consumed for stage in before)
-        if first["drop_remainder"]:
-            limits = [left // first["hosts"]] * first["hosts"]
-        else:
-            limits = [share(left, each, first["hosts"]) for each in range(first["hosts"])]
-        counts = [min(count, limit) for count, limit in zip(counts, limits, strict=True)]
+        counts = [
+            min(count, share(left, each, first.hosts, first.drop_remainder))
+            for each, count in enumerate(_counts(checked))
+        ]
         return cls(
             records,
             source,
-            seed=first["seed"],
-            epoch=first["epoch"],
+            seed=first.seed,
+            epoch=first.epoch,
             host=host,
             hosts=hosts,
-            drop_remainder=first["drop_remainder"],
+            drop_remainder=first.drop_remainder,
             before=joined(before, Stage(counts)),
             where=where,
             weights=weights,
-            blocks=None if blocks is None else Blocks.of_state(blocks),
+            blocks=first.block,
             mixture=mixture,
         )
 
@@ -294,33 +271,41 @@ class OrderIterator(Iterator[int]):
         return self._order.state(self.done)
 
 
-_FIELDS: Mapping[str, type | tuple[type, ...]] = {
-    "format": int,
-    "source": str,
-    "records": int,
-    "seed": (int, type(None)),
-    "epoch": int,
-    "drop_remainder": bool,
-    "before": list,
-    "host": int,
-    "hosts": int,
-    "done": int,
-}
+_Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0)]
 _COMMON = ("seed", "epoch", "drop_remainder", "before", "hosts", "block")
 
 
-def _checked(state: Any) -> Mapping[str, Any]:
+class _State(msgspec.Struct):
+    source: str
+    records: _Count
+    seed: int | None
+    epoch: int
+    drop_remainder: bool
+    before: list[Annotated[list[_Count], msgspec.Meta(min_length=1)]]
+    host: _Count
+    hosts: Annotated[int, msgspec.Meta(le=_MOST_HOSTS)]
+    done: _Count
+    block: Blocks | None = None
+
+
+def _checked(state: Any) -> _State:
     version = state.get("format") if isinstance(state, Mapping) else None
-    if isinstance(version, int) and not isinstance(version, bool) and version not in _FORMATS:
+    if type(version) is int and version not in _FORMATS:
         raise UsageError(
             f"the state has format {version}, but this tfrecreg reads only 1, 2 and 4",
             hint=f"resume with the version that saved it: {upgrade_hint()}",
         )
-    fault = "it is not a JSON object" if version is None else _fault(state)
-    if fault:
-        raise UsageError(f"this is not the state of an order: {fault}")
-    checked: Mapping[str, Any] = state
-    return checked
+    try:
+        if type(version) is not int:
+            raise ValueError("it is not a JSON object with a `format`")
+        found = msgspec.convert(state, _State)
+        if sum(map(sum, found.before)) > found.records:
+            raise ValueError("it counts more records than there are")
+        if found.host >= found.hosts:
+            raise ValueError(f"it belongs to host {found.host} of {found.hosts}")
+    except ValueError as error:
+        raise UsageError(f"this is not the state of an order: {error}") from None
+    return found
 
 
 def expect_same_order(state: Mapping[str, Any], here: Mapping[str, Any]) -> None:
@@ -348,33 +333,15 @@ def weights_of_states(states: Sequence[Any]) -> str | None:
     return by if isinstance(by, str) else None
 
 
-def _fault(state: Mapping[str, Any]) -> str:
-    for name, kind in _FIELDS.items():
-        value = state.get(name)
-        is_bool = isinstance(value, bool)
-        if name not in state or not isinstance(value, kind) or is_bool != (kind is bool):
-            return f"its `{name}` is {safe(repr(value), limit=100)}"
-    counts: list[Any] = [[state["done"]], *state["before"]]
-    for each in counts:
-        if not isinstance(each, list) or not each or any(type(n) is not int or n < 0 for n in each):
-            return f"one of its counts is {safe(repr(each), limit=100)}"
-    if sum(map(sum, state["before"])) > state["records"]:
-        return "it counts more records than there are"
-    if not 0 <= state["host"] < state["hosts"] <= _MOST_HOSTS:
-        return f"it belongs to host {state['host']} of {state['hosts']}"
-    return ""
-
-
-def _counts(states: Sequence[Mapping[str, Any]]) -> list[int]:
+def _counts(states: Sequence[_State]) -> list[int]:
     """The number of records that each host has consumed."""
-    first = states[0]
-    hosts = first["hosts"]
+    hosts = states[0].hosts
     if len(states) == 1:
-        return [first["done"]] * hosts
-    found = {each["host"]: each["done"] for each in states}
+        return [states[0].done] * hosts
+    found = {each.host: each.done for each in states}
     if len(found) != len(states) or len(states) != hosts:
         raise UsageError(
             f"expected one state from each of {hosts} hosts, found states of the hosts "
-            f"{listed(str(each['host']) for each in states)}"
+            f"{listed(str(each.host) for each in states)}"
         )
     return [found[each] for each in range(hosts)]

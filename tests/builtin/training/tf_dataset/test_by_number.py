@@ -12,7 +12,6 @@ import pytest
 from tests_support import flip
 
 from tfrecreg.builtin.training.load import load
-from tfrecreg.builtin.training.tf_dataset import pipeline
 from tfrecreg.core.records.reading.access import Records
 
 pytestmark = pytest.mark.slow  # TensorFlow traces a graph for each test
@@ -33,7 +32,7 @@ def read(dataset: Any) -> list[bytes]:
 @pytest.fixture
 def all_are_large(monkeypatch: pytest.MonkeyPatch) -> None:
     """Digits count as large."""
-    monkeypatch.setattr(pipeline, "_ALONE_BYTES", 1)
+    monkeypatch.setattr("tfrecreg.builtin.training.tf_dataset.pipeline._ALONE_BYTES", 1)
 
 
 def refuse(*_: object, **__: object) -> None:
@@ -69,8 +68,8 @@ def test_the_order_is_that_of_payloads(
     monkeypatch.setattr("tfrecreg.builtin.training.tf_dataset.source._MOST", 8)
     by_payload = epochs()
     with monkeypatch.context() as changed:
-        changed.setattr(pipeline, "_ALONE_BYTES", 1)
-        changed.setattr(pipeline, "read_payloads", refuse)
+        changed.setattr("tfrecreg.builtin.training.tf_dataset.pipeline._ALONE_BYTES", 1)
+        changed.setattr("tfrecreg.builtin.training.tf_dataset.pipeline.read_payloads", refuse)
         by_number = epochs()
     assert [sorted(each) for each in by_number] == [sorted(each) for each in by_payload]
     if arguments["shuffle"]:
@@ -91,7 +90,7 @@ def test_large_records_are_read_by_number(
     registry = init(tmp_path / "registry", with_dvc=False)
     for name in ("large", "small"):
         registry[name].build(source="folder", raw=tmp_path / name)
-    monkeypatch.setattr(pipeline, "read_payloads", refuse)
+    monkeypatch.setattr("tfrecreg.builtin.training.tf_dataset.pipeline.read_payloads", refuse)
     found = read(load("large", registry=registry, shuffle=True, with_key=True))
     assert sorted(found) == [b"0.txt", b"1.txt", b"2.txt"]
     assert sorted(read(load("large", registry=registry, with_key=True))) == sorted(found)

@@ -12,7 +12,7 @@ import pytest
 
 from tfrecreg import data_source
 from tfrecreg.builtin.training.load import load
-from tfrecreg.builtin.training.tf_dataset.images import ImageFit
+from tfrecreg.builtin.training.tf_dataset.form import ImageFit
 
 SCHEMA = """feature {
   name: "image/encoded" type: BYTES presence { min_fraction: 1 min_count: 1 } shape {}
@@ -118,11 +118,13 @@ def test_padding_lies_alike_for_both_readers(
 
 
 def test_padding_is_that_of_tensorflow(tf: Any) -> None:
+    from tfrecreg.builtin.training.tf_dataset.elements import resized
+
     fit = ImageFit(size=(24, 17), fit="pad")
     for sides in [(40, 30), (7, 90), (13, 11), (64, 64), (3, 2)]:
         image = np.random.default_rng(sides[0]).integers(0, 256, (*sides, 3), np.uint8)
         theirs = tf.cast(tf.round(tf.image.resize_with_pad(image, 24, 17)), tf.uint8)
-        assert np.array_equal(fit.applied(tf, tf.constant(image)), theirs)
+        assert np.array_equal(resized(fit, tf.constant(image)), theirs)
 
 
 @pytest.mark.medium
@@ -140,9 +142,11 @@ def test_the_shape_is_static(tf: Any, ramps: Path, fit: str) -> None:
 def test_methods_are_those_of_tensorflow_and_stay_within_bytes(
     tf: Any, method: Any, antialias: bool
 ) -> None:
+    from tfrecreg.builtin.training.tf_dataset.elements import resized
+
     image = np.zeros((9, 12, 1), np.uint8)
     image[3:6, 4:8] = 255
     fit = ImageFit(size=(5, 30), method=method, antialias=antialias)
     exact = tf.image.resize(image, (5, 30), method=method, antialias=antialias).numpy()
-    found = fit.applied(tf, tf.constant(image)).numpy()
+    found = resized(fit, tf.constant(image)).numpy()
     assert found.tolist() == np.clip(np.round(exact), 0, 255).astype(np.uint8).tolist()

@@ -10,9 +10,10 @@ import pytest
 
 from tfrecreg.builtin.training.load import load
 from tfrecreg.builtin.training.open import data_source
-from tfrecreg.builtin.training.tf_dataset import pipeline
 
 FEATURES = ["image/encoded", "image/class/label"]
+
+KEPT = "tfrecreg.builtin.training.tf_dataset.pipeline._KEPT_BYTES"
 
 
 def opened(root: Path, **more: Any) -> Any:
@@ -123,15 +124,15 @@ def test_at_most_250_mib_are_kept_without_being_asked_for(
     assert epoch(opened(numbered, **options)) == orders[True]
     count = len(data_source("digits7", "train", registry=numbered))
     size = count * (28 * 28 + 8)  # and a label
-    monkeypatch.setattr(pipeline, "_KEPT_BYTES", size - 1)
+    monkeypatch.setattr(KEPT, size - 1)
     assert epoch(opened(numbered, **options)) == orders[False]
-    monkeypatch.setattr(pipeline, "_KEPT_BYTES", size)
+    monkeypatch.setattr(KEPT, size)
     assert epoch(opened(numbered, **options)) == orders[True]
     # A text takes as much as its record at the most.
     text = {**options, "features": [*FEATURES, "image/format"]}
     assert epoch(opened(numbered, **text)) == orders[False]
     payloads = sum(map(len, data_source("digits7", "train", registry=numbered, raw=True)))
-    monkeypatch.setattr(pipeline, "_KEPT_BYTES", count * 28 * 28 + payloads + count)
+    monkeypatch.setattr(KEPT, count * 28 * 28 + payloads + count)
     assert epoch(opened(numbered, **text)) == orders[True]
 
 

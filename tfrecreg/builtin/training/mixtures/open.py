@@ -8,9 +8,8 @@ from fractions import Fraction
 from numbers import Integral
 from typing import Any, Literal, TypeAlias
 
-from tfrecreg.builtin.training.arrays import expect_one_of
+from tfrecreg.builtin.training.arrays import Elements, expect_one_of
 from tfrecreg.builtin.training.data_source import DataSource
-from tfrecreg.builtin.training.elements import Elements
 from tfrecreg.builtin.training.mixtures.mixing import (
     EPOCH_ENDS,
     EpochEnd,

@@ -184,12 +184,7 @@ class Mixture(ReadsBatches):
         }
 
     def order(
-        self,
-        epoch: int = 0,
-        *,
-        host: int = 0,
-        hosts: int = 1,
-        drop_remainder: bool = False,
+        self, epoch: int = 0, *, host: int = 0, hosts: int = 1, drop_remainder: bool = False
     ) -> Order:
         """The places that one host reads in an epoch.
 

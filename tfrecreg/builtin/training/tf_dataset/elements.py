@@ -1,4 +1,10 @@
-"""Makes tensors of a batch of payloads: parses all in one call, decodes, resizes, pads."""
+"""Makes tensors of a batch of payloads: parses all in one call, decodes, resizes, pads.
+
+If all steps of a list have one shape, it is ragged only along its steps. If the steps differ in
+length, the list is also ragged along a second dimension. The context is parsed as an Example,
+because TensorFlow 2.16's `tf.io.parse_sequence_example` refuses a context of fixed shape for a
+batch without records.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +12,17 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+
+from tfrecreg.builtin.training.arrays import ArrayColumn
 from tfrecreg.builtin.training.certificate import DIGEST_FEATURE, KEY_FEATURE
-from tfrecreg.builtin.training.tf_dataset.form import (
-    PAYLOAD_NAME,
-    ElementForm,
-    ListParser,
-    ListSpec,
-)
-from tfrecreg.builtin.training.tf_dataset.images import together
+from tfrecreg.builtin.training.tf_dataset.form import PAYLOAD_NAME, ElementForm, ImageFit
 from tfrecreg.core.example.decode import decode_or_none
 from tfrecreg.core.example.sequences import read_sequence
 from tfrecreg.core.images.model import ImageError
+from tfrecreg.core.images.pixels import LARGEST, decode_alike
 from tfrecreg.core.images.read import read_header, why_undecodable
 from tfrecreg.core.records.batch_columns import digests_of
 from tfrecreg.core.records.hashing import DIGEST_BYTES
@@ -34,21 +40,13 @@ _AT_ONCE = 32
 class ElementReader:
     """Converts payloads to elements, either in a graph, or one by one to find a fault."""
 
-    def __init__(
-        self,
-        tensorflow: Any,
-        records: SplitRecords,
-        form: ElementForm,
-        *,
-        single: bool = False,
-    ) -> None:
+    def __init__(self, records: SplitRecords, form: ElementForm, *, single: bool = False) -> None:
         self._single = single
-        self._tf = tensorflow
         self._records = records
         self._form = form
-        self._spec = self._parse_spec()
-        lists = [each for each in form.specs or () if isinstance(each, ListSpec)]
-        self._lists = ListParser(tensorflow, lists) if lists else None
+        columns = form.columns or ()
+        self._spec = {each.name: self._parse_spec(each) for each in columns if not each.is_list}
+        self._lists = {each.name: self._parse_spec(each) for each in columns if each.is_list}
 
     def __call__(self, numbers: Any, payloads: Any) -> Features:
         """The features of a batch, each as one stacked tensor."""
@@ -67,7 +65,7 @@ class ElementReader:
 
     def finish(self, features: Features) -> Any:
         """Convert features to an element, in the form that the user gets."""
-        if self._form.specs is None:
+        if self._form.columns is None:
             return features[PAYLOAD_NAME]
         if self._form.supervised is not None:
             feature, label = self._form.supervised
@@ -76,22 +74,20 @@ class ElementReader:
 
     def pad_longest(self, *element: Any) -> Any:
         """Pad each ragged tensor to its longest row, in a batch that `finish` returned."""
-        ragged = self._tf.RaggedTensor
+        ragged = tf.RaggedTensor
         parts = element if len(element) > 1 else element[0]
-        return self._tf.nest.map_structure(
+        return tf.nest.map_structure(
             lambda value: value.to_tensor() if isinstance(value, ragged) else value, parts
         )
 
     def fault(self, payload: bytes) -> PayloadFault | None:
         """Finds out step by step why one payload fails."""
-        tf = self._tf
         try:
             features = self._parsed(tf.constant([payload]))
         except (tf.errors.OpError, UnicodeError) as error:
             reason = without_nodes(str(error))
-            is_list = self._lists is not None
-            if (read_sequence if is_list else decode_or_none)(payload) is None:
-                reason = f"it is not a `tf.train.{'Sequence' if is_list else ''}Example`"
+            if (read_sequence if self._lists else decode_or_none)(payload) is None:
+                reason = f"it is not a `tf.train.{'Sequence' if self._lists else ''}Example`"
             return PayloadFault("", f" does not parse: {reason}")
         steps: list[tuple[str, Callable[[str, Any], Any]]] = [
             *((name, self._images) for name in self._form.images),
@@ -110,7 +106,6 @@ class ElementReader:
 
     def why_apart(self, payloads: Sequence[bytes]) -> str:
         """The reason why undamaged records cannot form a batch. Empty if they can form one."""
-        tf = self._tf
         features = self._parsed(tf.constant(list(payloads)))
         form = self._form
         steps = ((form.images, self._images), (form.tensors, self._tensors))
@@ -128,28 +123,33 @@ class ElementReader:
                     )
         return ""
 
-    def _parse_spec(self) -> Features:
-        tf, found = self._tf, {}
-        for spec in self._form.specs or ():
-            if isinstance(spec, ListSpec):
-                continue
-            dtype = getattr(tf, spec.dtype)
-            if spec.form == "fixed":
-                found[spec.name] = tf.io.FixedLenFeature(list(spec.shape), dtype)
-            elif spec.name in self._form.ragged:
-                found[spec.name] = tf.io.RaggedFeature(dtype, row_splits_dtype=tf.int64)
-            else:
-                found[spec.name] = tf.io.VarLenFeature(dtype)
-        return found
+    def _parse_spec(self, column: ArrayColumn) -> Any:
+        dtype = getattr(tf, column.dtype)
+        if column.is_fixed:
+            return tf.io.FixedLenFeature(list(column.shape), dtype)
+        if column.is_list and not column.is_ragged:
+            return tf.io.FixedLenSequenceFeature(
+                list(column.shape[1:]), dtype, allow_missing=not column.is_required
+            )
+        if column.name in self._form.ragged:
+            return tf.io.RaggedFeature(dtype, row_splits_dtype=tf.int64)
+        return tf.io.VarLenFeature(dtype)
 
     def _parsed(self, payloads: Any) -> Features:
-        if self._form.specs is None:
+        if self._form.columns is None:
             return {PAYLOAD_NAME: payloads}
-        tf = self._tf
         # Without features, only the keys are requested.
         parsed = tf.io.parse_example(payloads, self._spec) if self._spec else {}
-        if self._lists is not None:
-            parsed = dict(sorted({**parsed, **self._lists(payloads)}.items()))
+        if self._lists:
+            _, lists, lengths = tf.io.parse_sequence_example(
+                payloads, sequence_features=self._lists
+            )
+            for name, value in lists.items():
+                if not isinstance(value, tf.RaggedTensor):
+                    lists[name] = tf.RaggedTensor.from_tensor(
+                        value, lengths[name], row_splits_dtype=tf.int64
+                    )
+            parsed = dict(sorted({**parsed, **lists}.items()))
         features: Features = dict(parsed)
         for name, length in self._form.padded.items():
             ragged = features[name]
@@ -161,11 +161,11 @@ class ElementReader:
         return features
 
     def _images(self, name: str, data: Any) -> Any:
-        tf, form = self._tf, self._form
+        form = self._form
         height, width, channels = form.images[name]
 
         def finished(images: Any) -> Any:
-            images = form.fit.applied(tf, images)
+            images = resized(form.fit, images)
             return tf.ensure_shape(images, (*images.shape[:-3], height, width, channels))
 
         def decoded(one: Any) -> Any:
@@ -178,11 +178,11 @@ class ElementReader:
 
         if self._single or tf.executing_eagerly():
             return one_by_one()
-        pixels = together(tf, tf.reshape(data, [-1]), form.fit.channels)
+        pixels = together(tf.reshape(data, [-1]), form.fit.channels)
         return tf.cond(tf.size(pixels) > 0, lambda: finished(pixels), one_by_one)
 
     def _tensors(self, name: str, data: Any) -> Any:
-        tf, spec = self._tf, self._form.tensors[name]
+        spec = self._form.tensors[name]
         if not isinstance(spec, tf.TensorSpec):
             spec = tf.TensorSpec(None, spec)
 
@@ -192,7 +192,7 @@ class ElementReader:
         return self._mapped(decoded, data, spec)
 
     def _decode_others(self, name: str, data: Any) -> Any:
-        tf, (decoder, spec) = self._tf, self._form.others[name]
+        decoder, spec = self._form.others[name]
 
         def array(value: Any) -> Any:
             return decoder.array(value if isinstance(value, bytes) else value.item())
@@ -205,7 +205,6 @@ class ElementReader:
 
     def _mapped(self, function: Callable[[Any], Any], data: Any, spec: Any) -> Any:
         """Apply a function to each string of a batch, and stack the results."""
-        tf = self._tf
         flat = tf.reshape(data, [-1])
 
         # Small values one after the other, which halves the time: batches run in parallel
@@ -228,7 +227,6 @@ class ElementReader:
         return stacked
 
     def _keys(self, numbers: Any) -> Any:
-        tf = self._tf
 
         def found(numbers: Any) -> Any:
             # A mark of damage has no key, and is handled later.
@@ -238,7 +236,6 @@ class ElementReader:
         return tf.ensure_shape(tf.py_function(found, [numbers], tf.string), numbers.shape)
 
     def _digests(self, payloads: Any) -> Any:
-        tf = self._tf
         found = tf.numpy_function(
             lambda payloads: digests_of(payloads.tolist()), [payloads], tf.uint8, stateful=False
         )
@@ -266,3 +263,95 @@ def why_no_image(data: bytes) -> str | None:
         return why_undecodable(data, read_header(data))
     except ImageError as error:
         return error.detail
+
+
+_AVERAGES = ("bilinear", "nearest", "area")
+"""These methods average pixels, so their results are always from 0 to 255."""
+
+
+def resized(fit: ImageFit, images: Any) -> Any:
+    """Resize images as `fit` says, as uint8."""
+    if fit.size is None:
+        return images
+    size = fit.size
+    if fit.fit == "pad":
+        inner, start = _inside(images, *fit.sides)
+        sized = tf.image.resize(images, inner, method=fit.method, antialias=fit.antialias)
+        sized = tf.image.pad_to_bounding_box(sized, *start, *fit.sides)
+    else:
+        if fit.fit == "crop":
+            images = _centre(images, *fit.sides)
+        elif not isinstance(size, tuple):  # rounded down, like `Resize` of torchvision
+            height, width = _sides(images)
+            shorter = tf.maximum(tf.minimum(height, width), 1)
+            sides = tf.stack([height * size // shorter, width * size // shorter])
+            size = tf.cast(sides, tf.int32)
+        sized = tf.image.resize(images, size, method=fit.method, antialias=fit.antialias)
+    # The other methods overshoot, and a plain cast would turn white into black.
+    cast = tf.cast if fit.method in _AVERAGES else tf.saturate_cast
+    return cast(tf.round(sized), tf.uint8)
+
+
+def _sides(images: Any) -> tuple[Any, Any]:
+    shape = tf.shape(images, tf.int64)
+    return shape[-3], shape[-2]
+
+
+def _centre(images: Any, height: Any, width: Any) -> Any:
+    """Crop to the largest centered part in the ratio of `height` to `width`. Sides are rounded
+    down."""
+    has_height, has_width = _sides(images)
+    rows = tf.clip_by_value(has_width * height // width, 1, has_height)
+    columns = tf.clip_by_value(has_height * width // height, 1, has_width)
+    top, left = (has_height - rows) // 2, (has_width - columns) // 2
+    return images[..., top : top + rows, left : left + columns, :]
+
+
+def _inside(images: Any, height: Any, width: Any) -> tuple[Any, tuple[Any, Any]]:
+    """The largest size that fits into `height` and `width` and keeps the proportions of the images.
+    Its sides are rounded down. The second pair has the top and left edge for centering.
+
+    `tf.image.resize_with_pad` computes the same, but refuses images so thin that a side becomes 0.
+    """
+    high, wide = (tf.maximum(side, 1) for side in _sides(images))
+    rows = tf.clip_by_value(high * width // wide, 1, height)
+    columns = tf.clip_by_value(wide * height // high, 1, width)
+    top = tf.maximum(height * wide - high * width, 0) // (2 * wide)
+    left = tf.maximum(width * high - wide * height, 0) // (2 * high)
+    inner = tf.cast(tf.stack([rows, columns]), tf.int32)
+    return inner, (tf.cast(top, tf.int32), tf.cast(left, tf.int32))
+
+
+_SLACK = 1 << 10
+"""A small PNG has at most this many bytes more than its pixels."""
+_MOST_MISSES = 8
+"""After this many consecutive batches with other images, no further batch is decoded as a whole."""
+
+
+def together(data: Any, channels: int) -> Any:
+    """The images of a batch, if all of them are small PNGs of one shape."""
+    none = tf.zeros((0, 0, 0, 0), tf.uint8)
+    most = tf.reduce_max(tf.strings.length(data))
+    decode = _decoder(channels)
+    pixels = tf.cond(
+        most <= LARGEST + _SLACK,
+        lambda: tf.numpy_function(decode, [data], tf.uint8, stateful=False),
+        lambda: none,
+    )
+    return tf.ensure_shape(pixels, (None, None, None, None))
+
+
+def _decoder(channels: int) -> Callable[[npt.NDArray[np.object_]], npt.NDArray[np.uint8]]:
+    misses = 0
+
+    def decode(images: npt.NDArray[np.object_]) -> npt.NDArray[np.uint8]:
+        nonlocal misses
+        pixels = decode_alike(images.tolist()) if misses < _MOST_MISSES else None
+        if pixels is not None and channels not in (0, pixels.shape[-1]):
+            # TensorFlow does other conversions.
+            is_grey = (pixels.shape[-1], channels) == (1, 3)
+            pixels = np.repeat(pixels, 3, axis=-1) if is_grey else None
+        misses = misses + 1 if pixels is None else 0
+        return np.empty((0, 0, 0, 0), np.uint8) if pixels is None else pixels
+
+    return decode

@@ -1,98 +1,47 @@
-"""Finds the form of a dataset's elements from the schema and the arguments.
-
-If all steps of a list have one shape, it is ragged only along its steps. If the steps differ in
-length, the list is also ragged along a second dimension. The context is parsed as an Example,
-because TensorFlow 2.16's `tf.io.parse_sequence_example` refuses a context of fixed shape for a
-batch without records.
-"""
+"""Finds the form of a dataset's elements from the schema and the arguments."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
-from tfrecreg.builtin.training.arrays import expect_features
-from tfrecreg.builtin.training.tf_dataset.images import ImageFit
+from tfrecreg.builtin.training.arrays import (
+    ArrayColumn,
+    ImageSize,
+    columns_of,
+    expect_features,
+    expect_one_of,
+)
 from tfrecreg.core.example.decode import decode_or_none
-from tfrecreg.core.example.sequences import compile_sequences
+from tfrecreg.core.example.model import Kind
 from tfrecreg.core.images.decoder import FeatureDecoder
 from tfrecreg.core.plugins.decoders import Decoders
 from tfrecreg.core.registry.splits import SplitRecords
-from tfrecreg.core.schema.compiled import TensorSpec, tensor_specs
-from tfrecreg.core.schema.definition import SEQUENCE, IntDomain, Schema
+from tfrecreg.core.schema.definition import IntDomain, Schema
 from tfrecreg.core.values.errors import RefusedError, UsageError
 from tfrecreg.core.values.text import listed, safe
-
-_DTYPES: dict[str, Literal["string", "int64", "float32"]] = {
-    "BYTES": "string",
-    "INT": "int64",
-    "FLOAT": "float32",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class ListSpec(TensorSpec):
-    """How to parse a list into ragged form."""
-
-    is_fixed: bool = False
-    """Whether every step has exactly this shape."""
-    is_required: bool = False
-    """Whether a record without the list is an error. Only lists with a shape use it."""
-
-
-def all_specs(schema: Schema) -> tuple[TensorSpec, ...]:
-    """The specifications of features, and of lists if the schema describes SequenceExamples."""
-    if not schema.describes_sequences():
-        return tensor_specs(schema)
-    others = tuple(each for each in schema.features if each.name != SEQUENCE)
-    found: list[TensorSpec] = list(tensor_specs(replace(schema, features=others)))
-    for rule in compile_sequences(schema).lists:
-        dtype = _DTYPES.get(rule.feature.kind or "")
-        if dtype is not None:
-            shape = rule.step_shape
-            is_fixed = shape is not None
-            found.append(
-                ListSpec(rule.name, "ragged", dtype, shape or (), is_fixed, rule.is_required)
-            )
-    return tuple(sorted(found, key=lambda each: each.name))
-
-
-class ListParser:
-    """Parses the lists of a batch of payloads."""
-
-    def __init__(self, tensorflow: Any, lists: Sequence[ListSpec]) -> None:
-        self._tf = tensorflow
-        self._lists = lists
-        self._spec = {each.name: self._feature(each) for each in lists}
-
-    def __call__(self, payloads: Any) -> dict[str, Any]:
-        """The lists by name."""
-        _, lists, lengths = self._tf.io.parse_sequence_example(
-            payloads, sequence_features=self._spec
-        )
-        for each in self._lists:
-            if each.is_fixed:
-                lists[each.name] = self._tf.RaggedTensor.from_tensor(
-                    lists[each.name], lengths[each.name], row_splits_dtype=self._tf.int64
-                )
-        found: dict[str, Any] = lists
-        return found
-
-    def _feature(self, spec: ListSpec) -> Any:
-        dtype = getattr(self._tf, spec.dtype)
-        if not spec.is_fixed:
-            return self._tf.io.RaggedFeature(dtype, row_splits_dtype=self._tf.int64)
-        return self._tf.io.FixedLenSequenceFeature(
-            list(spec.shape), dtype, allow_missing=not spec.is_required
-        )
-
 
 PAYLOAD_NAME = ""
 """Name of the only feature of records that are not Examples."""
 
+Method = Literal["bilinear", "nearest", "bicubic", "area", "lanczos3", "lanczos5"]
+
 _LABELS = ("image/class/label", "class/label", "label")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImageFit(ImageSize):
+    """The arguments of :func:`tfrecreg.load` that concern the size of images."""
+
+    method: Method = "bilinear"
+    antialias: bool = False
+
+    def expect_sense(self, *, decodes: bool) -> None:
+        """Refuse invalid values and contradictory combinations."""
+        expect_one_of("method", self.method, get_args(Method))
+        super().expect_sense(decodes=decodes)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,10 +60,51 @@ class FormRequest:
 
 
 @dataclass(frozen=True, kw_only=True)
+class PipelineOptions:
+    """The arguments of :func:`tfrecreg.load` that concern the order and grouping of elements."""
+
+    batch_size: int | None
+    drop_remainder: bool
+    shuffle: bool | int
+    seed: int | None
+    repeat: bool | int
+    cache: bool | str
+    """With ``"auto"``, the shape and size of elements decide. Any other text is the prefix of the
+    cache files' paths."""
+    prefetch: int | None
+    deterministic: bool
+
+    def expect_sense(self, *, longest: bool) -> None:
+        """Refuse numbers that are too small. Also refuse arguments without an argument that they
+        need."""
+        for name, value in (
+            ("batch_size", self.batch_size),
+            ("shuffle", None if self.shuffle is False else self.shuffle),
+            ("repeat", None if self.repeat is False else self.repeat),
+        ):
+            if value is not None and value < 1:
+                raise UsageError(f"`{name}` should be 1 or more, found {value}")
+        if self.prefetch is not None and self.prefetch < 0:
+            raise UsageError(f"`prefetch` should be 0 or more, found {self.prefetch}")
+        for name, given, needed, there in (
+            ("drop_remainder", self.drop_remainder, "batch_size", self.batch_size is not None),
+            ('pad_to="longest"', longest, "batch_size", self.batch_size is not None),
+            ("seed", self.seed is not None, "shuffle", self.shuffle is not False),
+        ):
+            if given and not there:
+                raise UsageError(f"`{name}` needs `{needed}`")
+
+    @property
+    def grouping(self) -> tuple[object, ...]:
+        """These arguments decide which elements a cache keeps, and in which order."""
+        return self.batch_size, self.drop_remainder, bool(self.shuffle), self.deterministic
+
+
+@dataclass(frozen=True, kw_only=True)
 class ElementForm:
     """The form of an Example's features."""
 
-    specs: tuple[TensorSpec, ...] | None = None
+    columns: tuple[ArrayColumn, ...] | None = None
     """The features to parse; None for unparsed payloads."""
     images: Mapping[str, tuple[int | None, int | None, int | None]] = field(default_factory=dict)
     """Features to decode, with the height, width and channels of each. An unknown number is
@@ -150,49 +140,50 @@ class ElementForm:
         if any(None in shape for shape in self.images.values()):
             return math.inf
         pixels = sum(math.prod(filter(None, shape)) for shape in self.images.values())
-        rest = [each for each in self.specs or () if each.name not in self.images]
-        is_small = all(each.form == "fixed" and each.dtype != "string" for each in rest)
+        rest = [each for each in self.columns or () if each.name not in self.images]
+        is_small = all(each.is_fixed and each.kind != Kind.BYTES for each in rest)
         return pixels + (8 * sum(math.prod(each.shape) for each in rest) if is_small else payload)
 
 
 def find_form(schema: Schema, request: FormRequest) -> ElementForm:
     """The form of the elements."""
-    specs = {each.name: each for each in all_specs(schema)}
-    supervised = _supervised(schema, specs, request)
-    chosen = list(specs)
+    columns = {each.name: each for each in columns_of(schema)}
+    supervised = _supervised(schema, columns, request)
+    chosen = list(columns)
     if supervised is not None:
         chosen = list(dict.fromkeys(supervised))
     elif request.features is not None:
-        expect_features(request.features, specs)
-        chosen = [name for name in specs if name in request.features]
+        expect_features(request.features, columns)
+        chosen = [name for name in columns if name in request.features]
     if not chosen and not request.with_key and not request.with_digest:
         raise UsageError(
             "no feature is left to parse",
-            hint=f"available: {listed(specs)}" if specs else "no feature of the schema has a type",
+            hint=f"available: {listed(columns)}"
+            if columns
+            else "no feature of the schema has a type",
         )
-    varying = [name for name in chosen if specs[name].form != "fixed"]
-    padded = _padded(request, specs, varying)
+    varying = [name for name in chosen if not columns[name].is_fixed]
+    padded = _padded(request, columns, varying)
     for name in padded:
-        spec = specs[name]
-        if isinstance(spec, ListSpec) and not spec.is_fixed:
+        if columns[name].is_ragged:
             raise UsageError(
                 f'the steps of `{name}` differ in length, so only `pad_to="longest"` can pad it'
             )
-    images = _image_sizes(schema, specs, request, chosen)
-    expect_features(request.tensors, specs)
+    images = _image_sizes(schema, columns, request, chosen)
+    expect_features(request.tensors, columns)
     for name in request.tensors:
-        if not _is_single(specs[name]) or specs[name].dtype != "string":
+        if not columns[name].is_single or columns[name].kind != Kind.BYTES:
             raise UsageError(
                 f"`{name}` is not one string per record, so it holds no serialized tensor"
             )
-    is_ragged = request.ragged or request.pad_to == "longest"
-    by_schema = {name for name in varying if specs[name].form == "ragged"}
+    is_ragged = request.ragged or request.pad_to == "longest" or schema.ragged
+    lists = {name for name in varying if columns[name].is_list}
     return ElementForm(
-        specs=tuple(specs[name] for name in chosen),
+        columns=tuple(columns[name] for name in chosen),
         images=images,
         fit=request.fit,
         tensors={name: each for name, each in request.tensors.items() if name in chosen},
-        ragged=frozenset(varying if is_ragged else {*padded, *by_schema}),
+        ragged=frozenset(varying if is_ragged else {*padded, *lists}),
         padded=padded,
         longest=request.pad_to == "longest",
         supervised=supervised,
@@ -202,7 +193,7 @@ def find_form(schema: Schema, request: FormRequest) -> ElementForm:
 
 
 def _supervised(
-    schema: Schema, specs: Collection[str], request: FormRequest
+    schema: Schema, names: Collection[str], request: FormRequest
 ) -> tuple[str, str] | None:
     if request.as_supervised is False:
         return None
@@ -217,13 +208,13 @@ def _supervised(
                 "`as_supervised` should be a pair of features, found "
                 f"`{safe(repr(pair), limit=200)}`"
             )
-        expect_features(pair, specs)
+        expect_features(pair, names)
         feature, label = pair
         return feature, label
-    labels = [each for each in schema.labels() if each in specs]
-    labels = labels or [each for each in _LABELS if each in specs][:1]
+    labels = [each for each in schema.labels() if each in names]
+    labels = labels or [each for each in _LABELS if each in names][:1]
     pictures = (*schema.images(), *schema.pixels())
-    images = [each for each in dict.fromkeys(pictures) if each in specs]
+    images = [each for each in dict.fromkeys(pictures) if each in names]
     for found, what in ((images, "image"), (labels, "label")):
         if len(found) != 1:
             raise UsageError(
@@ -233,11 +224,9 @@ def _supervised(
     return images[0], labels[0]
 
 
-def _padded(
-    request: FormRequest, specs: Mapping[str, TensorSpec], varying: Sequence[str]
-) -> dict[str, int]:
+def _padded(request: FormRequest, names: Collection[str], varying: Sequence[str]) -> dict[str, int]:
     if isinstance(request.pad_to, Mapping):
-        expect_features(request.pad_to, specs)
+        expect_features(request.pad_to, names)
         lengths = {name: size for name, size in request.pad_to.items() if name in varying}
     elif request.pad_to in (None, "longest"):
         lengths = {}
@@ -252,7 +241,10 @@ def _padded(
 
 
 def _image_sizes(
-    schema: Schema, specs: Mapping[str, TensorSpec], request: FormRequest, chosen: Collection[str]
+    schema: Schema,
+    columns: Mapping[str, ArrayColumn],
+    request: FormRequest,
+    chosen: Collection[str],
 ) -> dict[str, tuple[int | None, int | None, int | None]]:
     request.fit.expect_sense(decodes=request.decode)
     if not request.decode:
@@ -262,7 +254,7 @@ def _image_sizes(
         raise UsageError("no `image_domain {}` in the schema says that a feature holds images")
     sizes = {name: _image_shape(schema, name, request) for name in schema.images()} | pixels
     return {
-        name: size for name, size in sizes.items() if name in chosen and _is_single(specs[name])
+        name: size for name, size in sizes.items() if name in chosen and columns[name].is_single
     }
 
 
@@ -291,10 +283,6 @@ def _only_value(schema: Schema, name: str) -> int | None:
         if feature.name == name and feature.is_required and isinstance(domain, IntDomain):
             return domain.min if domain.min == domain.max else None
     return None
-
-
-def _is_single(spec: TensorSpec) -> bool:
-    return spec.form == "fixed" and math.prod(spec.shape) == 1
 
 
 def with_others(

@@ -6,15 +6,22 @@ cache and a shuffle, decoded elements are cached and then shuffled.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
-from tfrecreg.builtin.training.elements import RecordRun
-from tfrecreg.builtin.training.tf_dataset.elements import ElementReader, why_no_image, without_nodes
-from tfrecreg.builtin.training.tf_dataset.form import ElementForm
+import tensorflow as tf
+
+from tfrecreg.builtin.training.tf_dataset.elements import (
+    ElementReader,
+    resized,
+    why_no_image,
+    without_nodes,
+)
+from tfrecreg.builtin.training.tf_dataset.form import ElementForm, PipelineOptions
 from tfrecreg.builtin.training.tf_dataset.source import (
     NumberedRecords,
+    Pieces,
     Turns,
     checked_map,
     describe_marks,
@@ -24,11 +31,7 @@ from tfrecreg.builtin.training.tf_dataset.source import (
     read_payloads,
 )
 from tfrecreg.core.registry.splits import PayloadFault, SplitRecords
-from tfrecreg.core.values.errors import UsageError
 from tfrecreg.core.values.text import safe
-
-if TYPE_CHECKING:
-    import tensorflow as tf
 
 _AROUND = 16
 """This many zeros are added at both ends of an image, so that it is never too short to compare."""
@@ -36,49 +39,47 @@ _WHOLE = ((b"\xff\xd8\xff", b"\xff\xd9"), (b"\x89PNG\r\n\x1a\n", b"IEND\xaeB`\x8
 """First and last bytes of a complete JPEG and PNG."""
 
 
-def _decoded(
-    tensorflow: Any, records: SplitRecords, form: ElementForm, name: str, number: Any, value: Any
-) -> Any:
-    data = tensorflow.reshape(value, [])
+def _decoded(records: SplitRecords, form: ElementForm, name: str, number: Any, value: Any) -> Any:
+    data = tf.reshape(value, [])
     sides = form.images[name]
 
     def decode(data: Any) -> Any:
-        return tensorflow.io.decode_image(data, channels=form.fit.channels, expand_animations=False)
+        return tf.io.decode_image(data, channels=form.fit.channels, expand_animations=False)
 
     def attempt(data: Any, number: Any) -> tuple[Any, str]:
         try:
-            return tensorflow.ensure_shape(decode(data), sides), ""
-        except tensorflow.errors.InvalidArgumentError as error:
+            return tf.ensure_shape(decode(data), sides), ""
+        except tf.errors.InvalidArgumentError as error:
             reason = why_no_image(data.numpy()) or without_nodes(error.message)
             place, key = records.named(int(number)), records.key(int(number))
             problem = f"`{safe(name)}` of {place} does not decode: {reason}{key}"
-            return tensorflow.zeros((1, 1, 1), tensorflow.uint8), problem
+            return tf.zeros((1, 1, 1), tf.uint8), problem
 
     def patiently() -> Any:
-        types = [tensorflow.uint8, tensorflow.string]
-        image, problem = tensorflow.py_function(attempt, [data, number], types)
+        types = [tf.uint8, tf.string]
+        image, problem = tf.py_function(attempt, [data, number], types)
         # A Python exception would show lines of TensorFlow in between.
-        sound = tensorflow.debugging.Assert(tensorflow.equal(problem, ""), [problem])
-        with tensorflow.control_dependencies([sound]):
-            return tensorflow.identity(image)
+        sound = tf.debugging.Assert(tf.equal(problem, ""), [problem])
+        with tf.control_dependencies([sound]):
+            return tf.identity(image)
 
-    image = tensorflow.cond(_is_whole(tensorflow, data), lambda: decode(data), patiently)
-    found = tensorflow.shape(image)
+    image = tf.cond(_is_whole(data), lambda: decode(data), patiently)
+    found = tf.shape(image)
     fits = [found[axis] == side for axis, side in enumerate(sides) if side is not None]
     if fits:
-        image = tensorflow.cond(tensorflow.reduce_all(fits), lambda: image, patiently)
-    return form.fit.applied(tensorflow, tensorflow.ensure_shape(image, sides))
+        image = tf.cond(tf.reduce_all(fits), lambda: image, patiently)
+    return resized(form.fit, tf.ensure_shape(image, sides))
 
 
-def _is_whole(tensorflow: Any, data: Any) -> Any:
-    strings = tensorflow.strings
+def _is_whole(data: Any) -> Any:
+    strings = tf.strings
     around = b"\0" * _AROUND
     padded = strings.join([around, data, around])
-    found = tensorflow.constant(False)
+    found = tf.constant(False)
     for begin, end in _WHOLE:
         begins = strings.substr(padded, _AROUND, len(begin)) == begin
         ends = strings.substr(padded, -_AROUND - len(end), len(end)) == end
-        found = tensorflow.logical_or(found, tensorflow.logical_and(begins, ends))
+        found = tf.logical_or(found, tf.logical_and(begins, ends))
     return found
 
 
@@ -93,57 +94,15 @@ _DECODED_AT_ONCE = 32
 _AUTO = -1
 
 
-@dataclass(frozen=True, kw_only=True)
-class PipelineOptions:
-    """The arguments of :func:`tfrecreg.load` that concern the order and grouping of elements."""
-
-    batch_size: int | None
-    drop_remainder: bool
-    shuffle: bool | int
-    seed: int | None
-    repeat: bool | int
-    cache: bool | str
-    """With ``"auto"``, the shape and size of elements decide. Any other text is the prefix of the
-    cache files' paths."""
-    prefetch: int | None
-    deterministic: bool
-
-    def expect_sense(self, *, longest: bool) -> None:
-        """Refuse numbers that are too small. Also refuse arguments without an argument that they
-        need."""
-        for name, value in (
-            ("batch_size", self.batch_size),
-            ("shuffle", None if self.shuffle is False else self.shuffle),
-            ("repeat", None if self.repeat is False else self.repeat),
-        ):
-            if value is not None and value < 1:
-                raise UsageError(f"`{name}` should be 1 or more, found {value}")
-        if self.prefetch is not None and self.prefetch < 0:
-            raise UsageError(f"`prefetch` should be 0 or more, found {self.prefetch}")
-        for name, given, needed, there in (
-            ("drop_remainder", self.drop_remainder, "batch_size", self.batch_size is not None),
-            ('pad_to="longest"', longest, "batch_size", self.batch_size is not None),
-            ("seed", self.seed is not None, "shuffle", self.shuffle is not False),
-        ):
-            if given and not there:
-                raise UsageError(f"`{name}` needs `{needed}`")
-
-    @property
-    def grouping(self) -> tuple[object, ...]:
-        """These arguments decide which elements a cache keeps, and in which order."""
-        return self.batch_size, self.drop_remainder, bool(self.shuffle), self.deterministic
-
-
 def make_dataset(
-    tensorflow: Any,
     records: SplitRecords,
-    pieces: Sequence[RecordRun] | NumberedRecords,
+    pieces: Pieces,
     compression: str,
     form: ElementForm,
     options: PipelineOptions,
 ) -> tf.data.Dataset:
     """The dataset of :func:`tfrecreg.load`. It knows its length."""
-    data = tensorflow.data
+    data = tf.data
     if isinstance(pieces, NumberedRecords):
         total = len(pieces.numbers)
     else:
@@ -163,50 +122,47 @@ def make_dataset(
         # Images before a damaged image are still delivered, and their shapes may differ.
         inner = _DECODED_AT_ONCE if form.stacks else 1
     parsed = replace(form, images={}) if apart else form
-    reader = ElementReader(tensorflow, records, parsed, single=inner == 1)
+    reader = ElementReader(records, parsed, single=inner == 1)
     buffer = int(options.shuffle)
     if options.shuffle is True:
         fits = _BUFFER_BYTES // max(1, records.mean_bytes)
         buffer = max(1, min(total, _BUFFER_RECORDS, fits))
     early = 0 if is_late else buffer
-    groups = _groups(tensorflow, records, pieces, compression, options, early, inner)
+    groups = _groups(records, pieces, compression, options, early, inner)
 
     def numbered(numbers: Any, payloads: Any) -> Any:
         return numbers, reader(numbers, payloads)
 
     def decoded(number: Any, features: Any) -> Any:
         images = {
-            name: _decoded(tensorflow, records, form, name, number, features[name])
-            for name in form.images
+            name: _decoded(records, form, name, number, features[name]) for name in form.images
         }
         return reader.finish({**features, **images})
 
     function = numbered if apart else reader
-    found = checked_map(tensorflow, groups, function, _explainer(records, reader))
+    found = checked_map(groups, function, _explainer(records, reader))
     if size is None or is_late:
-        found = found.filter(plain(tensorflow, lambda count, _: count > 0))
+        found = found.filter(plain(lambda count, _: count > 0))
         # Before elements are separated: a map over single elements makes ragged tensors dense,
         # and these could not be batched again.
-        found = found.map(plain(tensorflow, lambda _, each: each if apart else reader.finish(each)))
+        found = found.map(plain(lambda _, each: each if apart else reader.finish(each)))
         dataset = found.unbatch()
         if apart:
             dataset = dataset.map(
-                plain(tensorflow, decoded), num_parallel_calls=data.AUTOTUNE, deterministic=True
+                plain(decoded), num_parallel_calls=data.AUTOTUNE, deterministic=True
             )
         dataset = dataset.apply(data.experimental.assert_cardinality(total))
     else:
         wanted = size if rest else 1
-        found = found.filter(plain(tensorflow, lambda count, _: count >= wanted))
-        shaped = plain(
-            tensorflow, lambda _, each: reader.finish(_with_size(tensorflow, each, size, rest))
-        )
+        found = found.filter(plain(lambda count, _: count >= wanted))
+        shaped = plain(lambda _, each: reader.finish(_with_size(each, size, rest)))
         found = found.map(shaped)
         batches = total // size if rest else -(-total // size)
         dataset = found.apply(data.experimental.assert_cardinality(batches))
     if is_late:
-        dataset = _kept(tensorflow, dataset, options, buffer, total)
+        dataset = _kept(dataset, options, buffer, total)
     if form.longest:
-        dataset = dataset.map(plain(tensorflow, reader.pad_longest))
+        dataset = dataset.map(plain(reader.pad_longest))
     if options.cache and not is_late:
         dataset = dataset.cache(options.cache if isinstance(options.cache, str) else "")
     if options.repeat is not False:
@@ -214,13 +170,12 @@ def make_dataset(
     ahead = (_AUTO if size is not None else 0) if options.prefetch is None else options.prefetch
     if ahead:
         dataset = dataset.prefetch(ahead)
-    return dataset.with_options(_options(tensorflow))
+    return dataset.with_options(_options())
 
 
 def _groups(
-    tensorflow: Any,
     records: SplitRecords,
-    pieces: Sequence[RecordRun] | NumberedRecords,
+    pieces: Pieces,
     compression: str,
     options: PipelineOptions,
     buffer: int,
@@ -236,16 +191,16 @@ def _groups(
     turns = Turns(mixed, bool(buffer), options.seed, options.deterministic)
     is_large = compression == "none" and records.mean_bytes >= _ALONE_BYTES
     if is_large and records.have_keys and not isinstance(pieces, NumberedRecords):
-        numbers = order_numbers(tensorflow, records, pieces, turns)
+        numbers = order_numbers(records, pieces, turns)
         numbers = (shuffled(numbers) if buffer else numbers).batch(at_once)
-        return read_numbered(tensorflow, records, numbers, at_once, turns)
-    groups = read_payloads(tensorflow, records, pieces, compression, turns)
+        return read_numbered(records, numbers, at_once, turns)
+    groups = read_payloads(records, pieces, compression, turns)
     if buffer:
         return shuffled(groups.unbatch()).batch(at_once)
     return groups if inner is None else groups.unbatch().batch(inner)
 
 
-def _kept(tensorflow: Any, elements: Any, options: PipelineOptions, buffer: int, total: int) -> Any:
+def _kept(elements: Any, options: PipelineOptions, buffer: int, total: int) -> Any:
     """Cache the elements, then shuffle them, and batch them if there is a batch size."""
     size, rest = options.batch_size, options.drop_remainder
 
@@ -253,23 +208,23 @@ def _kept(tensorflow: Any, elements: Any, options: PipelineOptions, buffer: int,
         return dataset.shuffle(buffer, options.seed, reshuffle_each_iteration=True)
 
     is_dense = all(
-        isinstance(each, tensorflow.TensorSpec) and each.shape.is_fully_defined()
-        for each in tensorflow.nest.flatten(elements.element_spec)
+        isinstance(each, tf.TensorSpec) and each.shape.is_fully_defined()
+        for each in tf.nest.flatten(elements.element_spec)
     )
     if options.cache is True and size is not None and is_dense:
-        order = shuffled(tensorflow.data.Dataset.range(total))
-        return _gathered(tensorflow, elements, total, order.batch(size, drop_remainder=rest))
+        order = shuffled(tf.data.Dataset.range(total))
+        return _gathered(elements, total, order.batch(size, drop_remainder=rest))
     cached = elements.cache(options.cache if isinstance(options.cache, str) else "")
     found = shuffled(cached)
     return found if size is None else found.batch(size, drop_remainder=rest)
 
 
-def _gathered(tensorflow: Any, elements: Any, total: int, order: Any) -> Any:
+def _gathered(elements: Any, total: int, order: Any) -> Any:
     """Keep the elements in one tensor per feature, and make batches of them.
 
     A single gather makes a batch, which is far faster than handing over its elements one by one.
     """
-    data = tensorflow.data
+    data = tf.data
     # The shuffle asks for a second element, so the cache sees the end and counts as filled.
     whole = elements.batch(max(1, total)).cache().shuffle(2, seed=0)
 
@@ -277,20 +232,20 @@ def _gathered(tensorflow: Any, elements: Any, total: int, order: Any) -> Any:
         return data.Dataset.from_tensors(parts if len(parts) > 1 else parts[0]).repeat()
 
     def gathered(numbers: Any, kept: Any) -> Any:
-        return tensorflow.nest.map_structure(lambda each: tensorflow.gather(each, numbers), kept)
+        return tf.nest.map_structure(lambda each: tf.gather(each, numbers), kept)
 
-    pairs = data.Dataset.zip((order, whole.flat_map(plain(tensorflow, endless))))
-    return pairs.map(
-        plain(tensorflow, gathered), num_parallel_calls=data.AUTOTUNE, deterministic=True
-    ).apply(data.experimental.assert_cardinality(len(order)))
+    pairs = data.Dataset.zip((order, whole.flat_map(plain(endless))))
+    return pairs.map(plain(gathered), num_parallel_calls=data.AUTOTUNE, deterministic=True).apply(
+        data.experimental.assert_cardinality(len(order))
+    )
 
 
-def _with_size(tensorflow: Any, features: dict[str, Any], size: int, rest: bool) -> Any:
+def _with_size(features: dict[str, Any], size: int, rest: bool) -> Any:
     """The same features, with the batch size in their shapes if all batches have that size."""
     if not rest:
         return features
     for value in features.values():
-        if isinstance(value, tensorflow.Tensor):
+        if isinstance(value, tf.Tensor):
             value.set_shape([size, *value.shape[1:]])
     return features
 
@@ -316,12 +271,12 @@ def _explainer(records: SplitRecords, reader: ElementReader) -> Callable[[list[i
     return why
 
 
-def _options(tensorflow: Any) -> Any:
-    options = tensorflow.data.Options()
+def _options() -> Any:
+    options = tf.data.Options()
     # By files, each of several workers would miss the records of the files that it does not read.
-    policy = tensorflow.data.experimental.AutoShardPolicy.DATA
+    policy = tf.data.experimental.AutoShardPolicy.DATA
     options.experimental_distribute.auto_shard_policy = policy
     # These Python functions have no state that an iterator's checkpoint would need.
-    state = tensorflow.data.experimental.ExternalStatePolicy.IGNORE
+    state = tf.data.experimental.ExternalStatePolicy.IGNORE
     options.experimental_external_state_policy = state
     return options

@@ -14,21 +14,19 @@ import os
 import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+import tensorflow as tf
 
-from tfrecreg.builtin.training.elements import RecordRun
+from tfrecreg.builtin.training.certificate import expect_enough, expect_host
+from tfrecreg.builtin.training.selection import Selection
 from tfrecreg.core.records.reading.access import Records
 from tfrecreg.core.records.reading.shards import ShardRecords
-from tfrecreg.core.registry.splits import DamageSearch, SplitRecords
+from tfrecreg.core.registry.splits import DamageSearch, SplitRecords, even_parts
 from tfrecreg.core.values.errors import TfrecregError
-
-if TYPE_CHECKING:
-    import tensorflow as tf
 
 _MOST = 256
 """Number of records that are read together. Single reads take about ten times as long."""
@@ -60,13 +58,34 @@ class Turns(NamedTuple):
     deterministic: bool
 
 
-def plain(tensorflow: Any, function: Callable[..., Any]) -> Any:
+def plain(function: Callable[..., Any]) -> Any:
     """Exempt a function from AutoGraph, which warns about functions without source code."""
-    return tensorflow.autograph.experimental.do_not_convert(function)
+    return tf.autograph.experimental.do_not_convert(function)
 
 
-@dataclass(frozen=True)
-class NumberedRecords:
+class RecordRun(NamedTuple):
+    """Consecutive records of one shard."""
+
+    shard: int
+    """The place of the shard in the list of shards."""
+    first: int
+    """Number of the first record in its shard."""
+    records: int
+    """The number of records, at least one."""
+
+
+def find_pieces(numbers: Iterable[range], starts: Sequence[int]) -> list[RecordRun]:
+    """Cut ranges of numbers at the borders of shards."""
+    found: list[RecordRun] = []
+    for wanted in numbers:
+        for shard, low in enumerate(starts[:-1]):
+            first, stop = max(wanted.start, low), min(wanted.stop, starts[shard + 1])
+            if first < stop:
+                found.append(RecordRun(shard, first - low, stop - first))
+    return found
+
+
+class NumberedRecords(NamedTuple):
     """Records by their numbers."""
 
     numbers: npt.NDArray[np.int64]
@@ -75,81 +94,87 @@ class NumberedRecords:
     """Reads them from a store through a cache; None if the shards are on this machine."""
 
 
+Pieces: TypeAlias = Sequence[RecordRun] | NumberedRecords
+
+
+def share_of_host(
+    selection: Selection, starts: Sequence[int], host: int, hosts: int, name: str
+) -> Selection:
+    """The records of one host: whole shards if they can be divided evenly among hosts, else
+    records.
+
+    The shares of all hosts are disjoint and together contain all records.
+    """
+    expect_host(host, hosts)
+    expect_enough(len(selection), hosts, name)
+    pieces = [] if selection.chosen is not None else find_pieces(selection.ranges, starts)
+    if pieces and len(pieces) % hosts == 0:
+        firsts = [(starts[piece.shard] + piece.first, piece.records) for piece in pieces]
+        return Selection([range(first, first + records) for first, records in firsts[host::hosts]])
+    part = even_parts(range(len(selection)), hosts, drop_remainder=False)[host]
+    return selection.part(slice(part.start, part.stop))
+
+
 def read_payloads(
-    tensorflow: Any,
-    records: SplitRecords,
-    pieces: Sequence[RecordRun] | NumberedRecords,
-    compression: str,
-    turns: Turns,
+    records: SplitRecords, pieces: Pieces, compression: str, turns: Turns
 ) -> tf.data.Dataset:
     """Batches of numbers, int64 of shape (n,), and payloads, strings of shape (n,)."""
-    data, int64 = tensorflow.data, tensorflow.int64
+    data, int64 = tf.data, tf.int64
     kind = "GZIP" if compression == "gzip" else ""
     is_far = isinstance(pieces, NumberedRecords) and pieces.far is not None
     most = _MOST_FAR if is_far else _MOST
     size = _size(records, most)
     if isinstance(pieces, NumberedRecords):
-        return _read_chosen(tensorflow, records, pieces, size, turns)
+        return _read_chosen(records, pieces, size, turns)
 
     def of_piece(pattern: Any, skip: Any, first: Any, count: Any, is_last: Any) -> Any:
         # A file that was removed gives an empty list, not an error: errors are skipped
         # below, and TensorFlow would try to open the file for ever.
-        paths = tensorflow.io.matching_files(pattern)
+        paths = tf.io.matching_files(pattern)
         payloads = data.TFRecordDataset(paths, compression_type=kind).ignore_errors().skip(skip)
         # At the end of a shard, one record more is requested, to verify that none follows.
-        more = tensorflow.cast(is_last, int64)
+        more = tf.cast(is_last, int64)
         batches = payloads.take(count + more).batch(size)
-        nothing = data.Dataset.from_tensors(tensorflow.constant([], tensorflow.string)).repeat()
+        nothing = data.Dataset.from_tensors(tf.constant([], tf.string)).repeat()
         stop = first + count
         starts = data.Dataset.range(first, stop + more, size)
         return data.Dataset.zip((starts, batches.concatenate(nothing))).map(
-            plain(tensorflow, lambda start, payloads: marked(start, stop, payloads))
+            plain(lambda start, payloads: marked(start, stop, payloads))
         )
 
     def marked(start: Any, stop: Any, payloads: Any) -> tuple[Any, Any]:
-        found = tensorflow.size(payloads, int64)
-        expected = tensorflow.minimum(stop - start, size)
-        numbers = tensorflow.range(start, start + found, dtype=int64)
-        mark = tensorflow.where(found < expected, -1 - 2 * (start + found), -2 - 2 * (stop - 1))
+        found = tf.size(payloads, int64)
+        expected = tf.minimum(stop - start, size)
+        numbers = tf.range(start, start + found, dtype=int64)
+        mark = tf.where(found < expected, -1 - 2 * (start + found), -2 - 2 * (stop - 1))
 
         def with_mark() -> tuple[Any, Any]:
-            kept = tensorflow.minimum(found, expected)
-            return (
-                tensorflow.concat([numbers[:kept], [mark]], 0),
-                tensorflow.concat([payloads[:kept], [b""]], 0),
-            )
+            kept = tf.minimum(found, expected)
+            return (tf.concat([numbers[:kept], [mark]], 0), tf.concat([payloads[:kept], [b""]], 0))
 
-        is_whole = tensorflow.equal(found, expected)
-        return tuple(tensorflow.cond(is_whole, lambda: (numbers, payloads), with_mark))
+        is_whole = tf.equal(found, expected)
+        return tuple(tf.cond(is_whole, lambda: (numbers, payloads), with_mark))
 
-    return _in_turn(tensorflow, records, pieces, of_piece, turns)
+    return _in_turn(records, pieces, of_piece, turns)
 
 
 def order_numbers(
-    tensorflow: Any,
-    records: SplitRecords,
-    pieces: Sequence[RecordRun],
-    turns: Turns,
+    records: SplitRecords, pieces: Sequence[RecordRun], turns: Turns
 ) -> tf.data.Dataset:
     """The numbers of the records that :func:`read_payloads` reads, in the same order."""
-    int64 = tensorflow.int64
+    int64 = tf.int64
     size = _size(records, _MOST)
 
     def of_piece(_: Any, __: Any, first: Any, count: Any, is_last: Any) -> Any:
         stop = first + count
         # Where one record more would be requested, an empty batch takes its turn.
-        more = tensorflow.cast(is_last, int64)
-        starts = tensorflow.data.Dataset.range(first, stop + more, size)
+        more = tf.cast(is_last, int64)
+        starts = tf.data.Dataset.range(first, stop + more, size)
         return starts.map(
-            plain(
-                tensorflow,
-                lambda start: tensorflow.range(
-                    start, tensorflow.minimum(start + size, stop), dtype=int64
-                ),
-            )
+            plain(lambda start: tf.range(start, tf.minimum(start + size, stop), dtype=int64))
         )
 
-    return _in_turn(tensorflow, records, pieces, of_piece, turns).unbatch()
+    return _in_turn(records, pieces, of_piece, turns).unbatch()
 
 
 def _size(records: SplitRecords, most: int) -> int:
@@ -157,17 +182,13 @@ def _size(records: SplitRecords, most: int) -> int:
 
 
 def _in_turn(
-    tensorflow: Any,
-    records: SplitRecords,
-    pieces: Sequence[RecordRun],
-    of_piece: Callable[..., Any],
-    turns: Turns,
+    records: SplitRecords, pieces: Sequence[RecordRun], of_piece: Callable[..., Any], turns: Turns
 ) -> Any:
     """Apply a function to each piece. Pieces are read one after the other, or in rotation."""
-    data, int64 = tensorflow.data, tensorflow.int64
+    data, int64 = tf.data, tf.int64
 
     def column(values: Iterable[Any], dtype: Any) -> Any:
-        return tensorflow.constant(list(values), dtype)
+        return tf.constant(list(values), dtype)
 
     starts, sizes = records.starts, records.sizes
     order = data.Dataset.from_tensor_slices(
@@ -175,22 +196,20 @@ def _in_turn(
             # Patterns that match only these paths.
             column(
                 (re.sub(rb"([*?\[\\])", rb"\\\1", records.paths[each.shard]) for each in pieces),
-                tensorflow.string,
+                tf.string,
             ),
             column((each.first for each in pieces), int64),
             column((starts[each.shard] + each.first for each in pieces), int64),
             column((each.records for each in pieces), int64),
-            column(
-                (each.first + each.records == sizes[each.shard] for each in pieces), tensorflow.bool
-            ),
+            column((each.first + each.records == sizes[each.shard] for each in pieces), tf.bool),
         )
     )
     if turns.shuffle:
         order = order.shuffle(max(1, len(pieces)), turns.seed, reshuffle_each_iteration=True)
     if not turns.mixed or len(pieces) < 2:
-        return order.flat_map(plain(tensorflow, of_piece))
+        return order.flat_map(plain(of_piece))
     return order.interleave(
-        plain(tensorflow, of_piece),
+        plain(of_piece),
         cycle_length=min(_CYCLE, len(pieces)),
         num_parallel_calls=data.AUTOTUNE,
         deterministic=turns.deterministic,
@@ -208,12 +227,12 @@ def describe_marks(records: SplitRecords, numbers: Sequence[int], look: DamageSe
 
 
 def _read_chosen(
-    tensorflow: Any, records: SplitRecords, chosen: NumberedRecords, size: int, turns: Turns
+    records: SplitRecords, chosen: NumberedRecords, size: int, turns: Turns
 ) -> tf.data.Dataset:
     """Batches of numbers and payloads, with marks for damage, in the form of `read_payloads`."""
     numbers, far = chosen.numbers, chosen.far
     payloads_of = _of_files(records) if far is None else _of_store(far)
-    read = _reading(tensorflow, lambda first: numbers[int(first) : int(first) + size], payloads_of)
+    read = _reading(lambda first: numbers[int(first) : int(first) + size], payloads_of)
 
     def request(first: Any) -> npt.NDArray[np.int64]:
         assert far is not None
@@ -222,41 +241,35 @@ def _read_chosen(
         return np.asarray(first, np.int64)
 
     def requested(first: Any) -> Any:
-        asked = tensorflow.numpy_function(request, [first], tensorflow.int64)
-        return tensorflow.ensure_shape(asked, ())
+        asked = tf.numpy_function(request, [first], tf.int64)
+        return tf.ensure_shape(asked, ())
 
-    order = tensorflow.data.Dataset.range(0, len(numbers), size)
+    order = tf.data.Dataset.range(0, len(numbers), size)
     if turns.shuffle:
         count = max(1, -(-len(numbers) // size))
         order = order.shuffle(count, turns.seed, reshuffle_each_iteration=True)
     if far is not None:
-        order = order.map(plain(tensorflow, requested)).prefetch(_AHEAD)
+        order = order.map(plain(requested)).prefetch(_AHEAD)
     return order.map(
-        plain(tensorflow, read),
-        num_parallel_calls=tensorflow.data.AUTOTUNE,
-        deterministic=turns.deterministic,
+        plain(read), num_parallel_calls=tf.data.AUTOTUNE, deterministic=turns.deterministic
     )
 
 
 def read_numbered(
-    tensorflow: Any,
-    records: SplitRecords,
-    numbers: tf.data.Dataset,
-    size: int,
-    turns: Turns,
+    records: SplitRecords, numbers: tf.data.Dataset, size: int, turns: Turns
 ) -> tf.data.Dataset:
     """Read the payloads of each batch of numbers from local shards."""
-    read = _reading(tensorflow, lambda wanted: wanted, _of_files(records))
+    read = _reading(lambda wanted: wanted, _of_files(records))
     at_once = _READ_BYTES // max(1, size * records.mean_bytes)
     return numbers.map(
-        plain(tensorflow, read),
+        plain(read),
         num_parallel_calls=max(1, min(_OPEN, at_once)),
         deterministic=turns.deterministic,
     )
 
 
 def _reading(
-    tensorflow: Any, numbers_of: Callable[[Any], npt.NDArray[np.int64]], payloads_of: PayloadReader
+    numbers_of: Callable[[Any], npt.NDArray[np.int64]], payloads_of: PayloadReader
 ) -> Callable[[Any], tuple[Any, Any]]:
     """A function for a graph. It returns the numbers and payloads of a batch, up to the first mark
     of damage."""
@@ -274,8 +287,8 @@ def _reading(
         )
 
     def batch(element: Any) -> tuple[Any, Any]:
-        kinds = tensorflow.int64, tensorflow.string
-        numbers, payloads = tensorflow.numpy_function(read, [element], kinds)
+        kinds = tf.int64, tf.string
+        numbers, payloads = tf.numpy_function(read, [element], kinds)
         numbers.set_shape([None])
         payloads.set_shape([None])
         return numbers, payloads
@@ -327,22 +340,22 @@ is lost."""
 
 
 def checked_map(
-    tensorflow: Any, groups: tf.data.Dataset, function: Callable[..., Any], why: WhyLost
+    groups: tf.data.Dataset, function: Callable[..., Any], why: WhyLost
 ) -> tf.data.Dataset:
     """Apply a function to batches of numbers and payloads, up to the first mark of damage."""
-    data, int64 = tensorflow.data, tensorflow.int64
+    data, int64 = tf.data, tf.int64
 
     def chained(state: Any, element: Any) -> tuple[Any, Any]:
         at, before, sizes = state
         numbers, payloads = element
         # The batches that may turn out to be lost when the next batch arrives.
-        sizes = tensorflow.concat([sizes[-_REMEMBERED + 1 :], [tensorflow.size(numbers)]], 0)
-        kept = tensorflow.concat([before, numbers], 0)[-tensorflow.reduce_sum(sizes) :]
+        sizes = tf.concat([sizes[-_REMEMBERED + 1 :], [tf.size(numbers)]], 0)
+        kept = tf.concat([before, numbers], 0)[-tf.reduce_sum(sizes) :]
         return (at + 1, kept, sizes), (at, before, numbers, payloads)
 
     def applied(at: Any, before: Any, numbers: Any, payloads: Any) -> tuple[Any, ...]:
-        marks = tensorflow.cast(tensorflow.concat([numbers < 0, [True]], 0), tensorflow.int32)
-        sound = tensorflow.argmax(marks, output_type=tensorflow.int32)
+        marks = tf.cast(tf.concat([numbers < 0, [True]], 0), tf.int32)
+        sound = tf.argmax(marks, output_type=tf.int32)
         return at, before, numbers, sound, function(numbers[:sound], payloads[:sound])
 
     def described(lost: Any, numbers: Any) -> str:
@@ -351,33 +364,31 @@ def checked_map(
     def followed(state: Any, element: Any) -> tuple[Any, Any]:
         expected, marked = state
         at, before, numbers, sound, values = element
-        is_marked = tensorflow.size(marked) > 0
-        lost = tensorflow.logical_and(at != expected, tensorflow.logical_not(is_marked))
-        chosen = tensorflow.cond(is_marked, lambda: marked, lambda: before)
-        check = tensorflow.cond(
-            tensorflow.logical_or(lost, is_marked),
-            lambda: _stop(tensorflow, described, lost, chosen),
-            tensorflow.no_op,
+        is_marked = tf.size(marked) > 0
+        lost = tf.logical_and(at != expected, tf.logical_not(is_marked))
+        chosen = tf.cond(is_marked, lambda: marked, lambda: before)
+        check = tf.cond(
+            tf.logical_or(lost, is_marked), lambda: _stop(described, lost, chosen), tf.no_op
         )
-        with tensorflow.control_dependencies([check]):
-            following = tensorflow.identity(at + 1), numbers[sound:]
-            return following, (tensorflow.cast(sound, int64), values)
+        with tf.control_dependencies([check]):
+            following = tf.identity(at + 1), numbers[sound:]
+            return following, (tf.cast(sound, int64), values)
 
-    zero = tensorflow.constant(0, int64)
-    none = tensorflow.constant([], int64)
+    zero = tf.constant(0, int64)
+    none = tf.constant([], int64)
     # An empty batch after the last one, so that a missing last batch is noticed.
-    end = data.Dataset.from_tensors((none, tensorflow.constant([], tensorflow.string)))
+    end = data.Dataset.from_tensors((none, tf.constant([], tf.string)))
     return (
         groups.concatenate(end)
-        .scan((zero, none, tensorflow.constant([], tensorflow.int32)), plain(tensorflow, chained))
+        .scan((zero, none, tf.constant([], tf.int32)), plain(chained))
         # In order, whatever the dataset's options say: the numbers have to be consecutive.
-        .map(plain(tensorflow, applied), num_parallel_calls=data.AUTOTUNE, deterministic=True)
+        .map(plain(applied), num_parallel_calls=data.AUTOTUNE, deterministic=True)
         .ignore_errors()
-        .scan((zero, none), plain(tensorflow, followed))
+        .scan((zero, none), plain(followed))
     )
 
 
-def _stop(tensorflow: Any, why: Callable[..., str], *arguments: Any) -> Any:
-    problem = tensorflow.py_function(why, arguments, tensorflow.string)
+def _stop(why: Callable[..., str], *arguments: Any) -> Any:
+    problem = tf.py_function(why, arguments, tf.string)
     # A Python exception would show lines of TensorFlow in between.
-    return tensorflow.debugging.Assert(tensorflow.constant(value=False), [problem])
+    return tf.debugging.Assert(tf.constant(value=False), [problem])
