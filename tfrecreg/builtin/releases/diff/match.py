@@ -153,13 +153,15 @@ def _lower(rows: IndexRows, cut: bytes) -> int:
     return int(np.searchsorted(whole, np.array([cut], f"S{WIDTH}"))[0])
 
 
-_Names = npt.NDArray[np.bytes_]
-"""The beginnings of rows. NumPy pads them with NUL bytes. This is harmless because all beginnings
-have the same length."""
-
-
-def _matches(before: _Names, after: _Names) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """The positions of partners: the n-th row with a name on each side, if both sides have one."""
+def _matches(
+    first: IndexRows, second: IndexRows, width: int
+) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """The positions of partners: the n-th row with a beginning on each side, if both have one.
+    NumPy pads the beginnings with NUL bytes, which is harmless because all have the same length.
+    """
+    before, after = (
+        np.ascontiguousarray(rows[:, :width]).view(f"S{width}").ravel() for rows in (first, second)
+    )
     positions = np.arange(len(before))
     number = positions - np.searchsorted(before, before, "left")
     start = np.searchsorted(after, before, "left")
@@ -321,11 +323,7 @@ class Unmatched:
         found: list[list[Places]] = []
         kept = [0, 0]
         for blocks in _blocks(*sides, width):
-            first, second = (
-                np.ascontiguousarray(block[:, :width]).view(f"S{width}").ravel() for block in blocks
-            )
-            partners = _matches(first, second)
-            pairs = list(zip(blocks, partners, strict=True))
+            pairs = list(zip(blocks, _matches(*blocks, width), strict=True))
             found.append([example_places(block[positions]) for block, positions in pairs])
             for side, (block, positions) in enumerate(pairs):
                 left = np.delete(block, positions, axis=0)
@@ -335,6 +333,7 @@ class Unmatched:
         for rows in (self.before, self.after):
             _permute(rows, np.argsort(order))
         before, after = map(np.concatenate, zip(*found, strict=True))
+        del sides, blocks, block, pairs, found  # frees their memory before the pairs are sorted
         return in_order(before, after)
 
 
