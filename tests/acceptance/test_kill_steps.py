@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Generator, Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -150,7 +151,7 @@ def test_a_gc_that_is_killed_in_the_cache_of_dvc_leaves_nothing_that_no_other_fi
     assert len(before) > len(kept)
     for count in range(len(before) - len(kept)):
 
-        def killed(found: Sequence[cache.UnusedFile], count: int = count) -> None:
+        def killed(found: Iterable[Path], count: int = count) -> None:
             remove(list(found)[:count])
             raise KeyboardInterrupt
 

@@ -123,7 +123,7 @@ def theirs(pattern: str, options: StatisticsOptions, *, sketches: bool = False) 
         from apache_beam.options.pipeline_options import PipelineOptions
 
         stats_options = tfdv.StatsOptions(
-            schema=options.schema_proto(),
+            schema=options.schema_proto() if options.schema is not None else None,
             use_sketch_based_topk_uniques=sketches,
         )
         return tfdv.generate_statistics_from_tfrecord(

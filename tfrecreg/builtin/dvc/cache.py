@@ -10,7 +10,6 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
-import json
 import os
 import re
 from collections import defaultdict
@@ -20,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TypeVar
 
-from tfrecreg.builtin.dvc.dvc import opened
+from tfrecreg.builtin.dvc.dvc import cached_list, digest_of, files_in, is_object, opened
 from tfrecreg.core.values.errors import FailureError, UsageError
 from tfrecreg.core.values.progress import SILENT, Progress, working
 
@@ -126,7 +125,7 @@ class RemoteObjects:
                     self._checksums.add(oid)
                 # An equal checksum proves that the bytes are right. Another one proves nothing:
                 # stores that encrypt, or take files in parts, state other values as the MD5.
-                if each.md5 != _digest_of(oid):
+                if each.md5 != digest_of(oid):
                     doubtful.append(oid)
         if not doubtful:
             return faults
@@ -137,8 +136,8 @@ class RemoteObjects:
                 progress.advance(1, size)
                 if digest is None:
                     faults[oid] = ""
-                elif digest != _digest_of(oid):
-                    faults[oid] = f"should have the MD5 {_digest_of(oid)} but has {digest}"
+                elif digest != digest_of(oid):
+                    faults[oid] = f"should have the MD5 {digest_of(oid)} but has {digest}"
         return faults
 
     def digest(self, oid: str) -> str | None:
@@ -156,7 +155,7 @@ class RemoteObjects:
         except FileNotFoundError:
             return False
         # Not `has_object`: an unreadable local file says nothing about the remote.
-        return md5_of(path) == _digest_of(oid)
+        return md5_of(path) == digest_of(oid)
 
     def read_list(self, oid: str) -> bytes | None:
         """The list of a folder's files, as bytes; None if the list is missing or damaged."""
@@ -176,15 +175,10 @@ class RemoteObjects:
         self._odb.protect(target)
 
 
-def is_object(data: bytes, oid: str) -> bool:
-    """Whether the MD5 of `data` is that of an object."""
-    return hashlib.md5(data, usedforsecurity=False).hexdigest() == _digest_of(oid)
-
-
 def has_object(path: str | Path, oid: str) -> bool:
     """Whether a local file exists and has the bytes of an object."""
     try:
-        return md5_of(path) == _digest_of(oid)
+        return md5_of(path) == digest_of(oid)
     except OSError:
         return False
 
@@ -200,10 +194,6 @@ def _md5_of(stream: BinaryIO) -> str:
     while piece := stream.read(_CHUNK):
         found.update(piece)
     return found.hexdigest()
-
-
-def _digest_of(oid: str) -> str:
-    return oid.partition(".")[0]
 
 
 def _listed(info: Mapping[str, Any]) -> RemoteObject:
@@ -250,13 +240,6 @@ _TEMPORARY = re.compile(r"\.[A-Za-z0-9_-]{22}\.tmp")
 """The temporary name of a file that DVC is writing."""
 
 
-class UnusedFile(NamedTuple):
-    """A file in DVC's cache that may be removed."""
-
-    cached: str
-    bytes: int
-
-
 def shared_folder(root: str) -> str:
     """The folder of a cache that other repositories may use; empty if it is in this repository."""
     with opened(root, "dvc cache dir") as repo:
@@ -265,12 +248,8 @@ def shared_folder(root: str) -> str:
 
 
 def stale(
-    root: str,
-    kept: Collection[str],
-    linked: Collection[str],
-    refs: Sequence[str],
-    mark: str,
-) -> list[UnusedFile]:
+    root: str, kept: Collection[str], linked: Collection[str], refs: Sequence[str], mark: str
+) -> list[Path]:
     """Unreferenced objects in the cache, if their folder contains the file `mark`. To remove the
     objects, take DVC's lock before this call, and release it after the removal.
 
@@ -279,33 +258,27 @@ def stale(
     """
     with opened(root, "dvc gc") as repo:
         cache = repo.cache.local
-        named = _hashes_in(repo, refs)
-        marked = {*kept, *named}
+        marked = {*kept, *_hashes_in(repo, refs)}
         for value in [value for value in marked if value.endswith(DIR_SUFFIX)]:
-            data = _list(cache, value)
+            data = cached_list(cache, value)
             if data is None and remote_names(repo):
                 data = remote_objects(repo, None, "fetch")[0].read_list(value)
             if data is None:
                 return []  # its files are unknown
-            marked |= {oid for _, oid in _entries(data)}
-        present = set(cache.all())
+            marked.update(files_in(data).values())
+        unmarked = set(cache.all()) - marked
         doomed: set[str] = set()
-        for value in sorted(present - marked):
-            if not value.endswith(DIR_SUFFIX):
-                continue
-            entries = _entries(_list(cache, value))
-            if any(path == mark for path, _ in entries):
-                doomed.add(value)
-                doomed |= {oid for _, oid in entries if oid in present and oid not in marked}
+        for value in (value for value in unmarked if value.endswith(DIR_SUFFIX)):
+            data = cached_list(cache, value)
+            files = files_in(data) if data is not None else {}
+            if mark in files:
+                doomed |= {value, *files.values()} & unmarked
         ordered = sorted(doomed, key=lambda oid: (oid.endswith(DIR_SUFFIX), oid))
-        return [
-            UnusedFile(path, Path(path).stat().st_size)
-            for path in map(cache.oid_to_path, ordered)
-            if os.path.realpath(path) not in linked
-        ]
+        paths = map(cache.oid_to_path, ordered)
+        return [Path(path) for path in paths if os.path.realpath(path) not in linked]
 
 
-def abandoned(root: str) -> list[UnusedFile]:
+def abandoned(root: str) -> list[Path]:
     """Files that a killed command was writing into the cache. To remove them, take DVC's lock
     before this call, and release it after the removal, so that no command still writes them.
     """
@@ -313,7 +286,7 @@ def abandoned(root: str) -> list[UnusedFile]:
         folder = Path(repo.cache.local.path)
     try:
         return [
-            UnusedFile(str(path), path.lstat().st_size)
+            path
             for path in sorted(folder.rglob(".*.tmp"))
             if _TEMPORARY.fullmatch(path.name) and not path.is_dir()
         ]
@@ -321,13 +294,13 @@ def abandoned(root: str) -> list[UnusedFile]:
         raise FailureError(f"`{folder}` cannot be listed: {error.strerror}") from error
 
 
-def remove_objects(objects: Iterable[UnusedFile]) -> None:
+def remove_objects(paths: Iterable[Path]) -> None:
     """Remove objects of the cache."""
-    for each in objects:
+    for path in paths:
         try:
-            Path(each.cached).unlink(missing_ok=True)
+            path.unlink(missing_ok=True)
         except OSError as error:
-            raise FailureError(f"`{each.cached}` cannot be removed: {error.strerror}") from error
+            raise FailureError(f"`{path}` cannot be removed: {error.strerror}") from error
 
 
 def remove_corrupt(objects: Mapping[str, str]) -> int:
@@ -355,16 +328,3 @@ def _hashes_in(repo: Any, refs: Sequence[str]) -> set[str]:
                 infos = (out.hash_info for out in repo.index.outs if out.use_cache)
                 found |= {str(info.value) for info in infos if info and info.value}
     return found
-
-
-def _list(cache: Any, value: str) -> bytes | None:
-    """The list of a folder; None if it is missing or damaged in the cache."""
-    path = Path(cache.oid_to_path(value))
-    data = path.read_bytes() if path.is_file() else b""
-    return data if is_object(data, value) else None
-
-
-def _entries(data: bytes | None) -> list[tuple[str, str]]:
-    """The path and the hash of each file in the list of a folder."""
-    listed = json.loads(data) if data is not None else []
-    return [(str(each["relpath"]), str(each["md5"])) for each in listed]

@@ -23,14 +23,15 @@ from tfrecreg.builtin.dvc.cache import (
     Verified,
     has_object,
     in_threads,
-    is_object,
     md5_of,
     remote_names,
     remote_objects,
 )
-from tfrecreg.builtin.dvc.dvc import locked, opened
-from tfrecreg.core.values.errors import FailureError
+from tfrecreg.builtin.dvc.dvc import cached_list, files_in, is_object, locked, opened
+from tfrecreg.core.registry.history import repair_hint
+from tfrecreg.core.values.errors import FailureError, RefusedError, TfrecregError
 from tfrecreg.core.values.progress import SILENT, Progress, working
+from tfrecreg.core.values.text import ShortRepr
 
 _MD5 = re.compile(r"[0-9a-f]{32}")
 
@@ -64,22 +65,28 @@ class ObjectFault(NamedTuple):
             return f"DVC's list of the files of `{self.name}`"
         return f"`{self.path}` of `{self.name}`"
 
+    def lost(self, message: str) -> TfrecregError:
+        """The error for an object without a sound copy on this machine or in the remote."""
+        kind, command = (RefusedError, "push --repair") if self.what else (FailureError, "push")
+        hint = (
+            f"`{repair_hint(self.name)}` rebuilds it here; `tfrecreg {command} {self.name}` "
+            "sends it from a machine that has it"
+        )
+        return kind(message, hint=hint)
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sent:
-    """Result of :func:`send`."""
 
-    remote: str
-    """Name of the remote."""
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class PushResult(ShortRepr):
+    """Result of a push."""
+
+    releases: tuple[str, ...]
+    """The releases, such as ``mnist@1.0.0``, in order. The remote has all their objects now."""
     objects: int
-    """Number of objects that were sent."""
-    replaced: int
+    """Number of DVC objects that were sent. Objects that the remote already had do not count."""
+    replaced: int = 0
     """Number of sent objects that replaced damaged ones."""
-    left: tuple[ObjectFault, ...]
-    """Objects that are still missing or damaged in the remote. The missing ones, which this machine
-    cannot supply, come first.
-    """
-    verified: Verified
+    verified: Verified = field(default_factory=Verified)
+    """How many objects were verified in the remote."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -108,9 +115,9 @@ def send(
     verify: bool = False,
     repair: bool = False,
     progress: Progress = SILENT,
-) -> Sent:
+) -> PushResult:
     """Find which objects of folders are missing in a remote, and send them. Lists the remote before
-    and afterwards.
+    and afterwards. Raises an error if objects are still missing or damaged at the end.
 
     The list of a folder is sent after the folder's files, because DVC takes the list as proof that
     the files are there.
@@ -137,13 +144,33 @@ def send(
     # A list that waits for its files is not missing.
     for oid in (oid for oid in left if faults[oid] or oid not in sources):
         found += objects.faults(oid, faults[oid])
-    return Sent(
-        remote=name,
-        objects=len(files) + len(lists),
+    sent = len(files) + len(lists)
+    if found:
+        raise _incomplete(name, sent, found, repair=repair)
+    return PushResult(
+        releases=tuple(each.name for each in folders),
+        objects=sent,
         replaced=sum(1 for oid in (*files, *lists) if faults[oid]),
-        left=tuple(sorted(found, key=lambda each: (bool(each.what), each.name, each.path))),
         verified=there.verified,
     )
+
+
+def _incomplete(
+    remote: str, sent: int, left: Sequence[ObjectFault], *, repair: bool
+) -> TfrecregError:
+    """The error for objects that are still missing or damaged in a remote."""
+    # The missing ones, which this machine cannot supply, come first.
+    first = min(left, key=lambda each: (bool(each.what), each.name, each.path))
+    alike = sum(bool(each.what) == bool(first.what) for each in left)
+    more = f" and {alike - 1} more" if alike > 1 else ""
+    others = f"all others were sent ({sent})" if sent else "nothing was sent"
+    if not first.what:
+        lacks = f"the remote `{remote}` lacks {first}{more}"
+        return first.lost(f"{lacks}, and this machine has no sound copy, so {others}")
+    message = f"the remote `{remote}` has {first} damaged{more}: it {first.what}; {others}"
+    if not repair:
+        return RefusedError(message, hint=f"tfrecreg push --repair {first.name}")
+    return first.lost(f"{message}, and this machine has no sound copy to replace it")
 
 
 def _sources(objects: _Objects, oids: Sequence[str], progress: Progress) -> dict[str, str]:
@@ -265,8 +292,7 @@ class _Objects:
         data = self._list(folder, heal=heal)
         if data is None:
             return False
-        listed = json.loads(data)
-        files = {str(each["relpath"]): str(each["md5"]) for each in listed}
+        files = files_in(data)
         wrong = [path for path, oid in files.items() if not _MD5.fullmatch(oid)]
         if wrong:
             raise FailureError(f"DVC's list of `{folder.name}` has no MD5 for `{wrong[0]}`")
@@ -340,9 +366,7 @@ class _Objects:
 
     def _list(self, folder: Folder, *, heal: bool) -> bytes | None:
         value = folder.value
-        path = Path(self._cache.oid_to_path(value))
-        data = path.read_bytes() if path.is_file() else b""
-        if is_object(data, value):
+        if data := cached_list(self._cache, value):
             return data
         found = self.there.read_list(value) if self.there is not None else None
         found = found or _list_of_copy(folder)

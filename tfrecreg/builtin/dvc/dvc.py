@@ -5,6 +5,7 @@ takes seconds to start.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import io
 import json
 import logging
@@ -182,13 +183,32 @@ def cached_files(root: str, value: str) -> dict[str, str]:
 
 
 def _listed(repo: Any, value: str) -> dict[str, str]:
-    cache = repo.cache.local
-    listing = Path(cache.oid_to_path(value))
-    if not listing.is_file():
-        return {}
-    listed = json.loads(listing.read_bytes())
-    places = {each["relpath"]: cache.oid_to_path(each["md5"]) for each in listed}
+    data = cached_list(repo.cache.local, value)
+    files = files_in(data) if data is not None else {}
+    places = {path: repo.cache.local.oid_to_path(oid) for path, oid in files.items()}
     return {path: place for path, place in places.items() if Path(place).is_file()}
+
+
+def cached_list(cache: Any, value: str) -> bytes | None:
+    """The list of a folder's files; None if it is missing or damaged in the cache."""
+    path = Path(cache.oid_to_path(value))
+    data = path.read_bytes() if path.is_file() else b""
+    return data if is_object(data, value) else None
+
+
+def files_in(data: bytes) -> dict[str, str]:
+    """Map each path in the list of a folder to the hash of the file."""
+    return {str(each["relpath"]): str(each["md5"]) for each in json.loads(data)}
+
+
+def is_object(data: bytes, oid: str) -> bool:
+    """Whether the MD5 of `data` is that of an object."""
+    return hashlib.md5(data, usedforsecurity=False).hexdigest() == digest_of(oid)
+
+
+def digest_of(oid: str) -> str:
+    """The hex MD5 in the hash of a file or a folder."""
+    return oid.partition(".")[0]
 
 
 def tracked_hash(data: bytes, where: str, folder: str) -> str | None:

@@ -20,7 +20,6 @@ from tfrecreg.core.storage.interface import Readable
 from tfrecreg.core.storage.writer import is_temporary
 from tfrecreg.core.values.errors import ManifestError, NewerFormatError
 from tfrecreg.core.values.progress import SILENT, Progress
-from tfrecreg.core.values.reference import parse_version
 from tfrecreg.core.values.text import safe
 
 _Kind = Literal["stage", "temporary", "version", "index", "dvc", "catalog"]
@@ -67,7 +66,7 @@ def gc(
     """
     with removal(registry, progress) as change:
         manifests = list(_manifests(registry))
-        unwritten, objects = _in_cache(registry, manifests, progress)
+        in_cache = list(_in_cache(registry, manifests, progress))
         doomed = [
             *_left_behind(registry),
             *_versions(registry, remote, content=apply, progress=progress),
@@ -75,12 +74,8 @@ def gc(
         ]
         if apply:
             doomed = [each for each in doomed if _removed(change, each)]
-            cache.remove_objects([*objects, *unwritten])
-    doomed += (Unneeded("temporary", each.cached, each.bytes, _WRITING) for each in unwritten)
-    doomed += (
-        Unneeded("dvc", each.cached, each.bytes, "no release and no pointer") for each in objects
-    )
-    return doomed
+            cache.remove_objects(Path(each.path) for each in in_cache)
+    return doomed + in_cache
 
 
 def _removed(change: Removal, doomed: Unneeded) -> bool:
@@ -135,16 +130,14 @@ def _versions(
     """Copies of releases that the DVC remote also has. Looks for every object there."""
     root = registry.storage.root
     copies: dict[str, cloud.Folder] = {}
-    for entry in registry.storage.list(layout.VERSIONS):
-        parts = entry.path.split("/")
-        if len(parts) != 4 or parts[3] != MANIFEST_NAME:
-            continue
-        _, name, number, _ = parts
-        if parse_version(number) not in registry.dataset(name).versions:
-            continue
-        manifest = registry.dataset(name).release_manifest(parse_version(number))
-        if manifest.release is not None and manifest.release.dvc:
-            copies["/".join(parts[:3])] = dvc_folder(registry.dataset(name), manifest)
+    for dataset in registry.datasets():
+        for version in dataset.versions:
+            path = layout.version_folder(dataset.name, version)
+            if registry.storage.stat(f"{path}/{MANIFEST_NAME}") is None:
+                continue
+            manifest = dataset.release_manifest(version)
+            if manifest.release is not None and manifest.release.dvc:
+                copies[path] = dvc_folder(dataset, manifest)
     if not copies or not dvc.usable(root) or not cloud.remotes(root):
         return
     faults = cloud.look_for(root, list(copies.values()), remote, content=content, progress=progress)
@@ -174,17 +167,19 @@ def _unnamed(registry: Registry, manifests: list[Manifest]) -> Iterator[Unneeded
 
 def _in_cache(
     registry: Registry, manifests: list[Manifest], progress: Progress
-) -> tuple[list[cache.UnusedFile], list[cache.UnusedFile]]:
+) -> Iterator[Unneeded]:
     """Temporary files of killed commands in DVC's cache, and the cache's unreferenced objects."""
     root = registry.storage.root
     if not dvc.usable(root):
-        return [], []
+        return
     if outside := cache.shared_folder(root):
         progress.note(
             f"nothing is removed from DVC's cache `{safe(outside, limit=1000)}`, as it is outside "
             "this repository and others may use it"
         )
-        return [], []
+        return
+    for path in cache.abandoned(root):
+        yield Unneeded("temporary", str(path), path.lstat().st_size, _WRITING)
     kept = {each.release.dvc for each in manifests if each.release and each.release.dvc}
     # DVC may have put links to its cache into builds without a release or a pointer.
     linked = {
@@ -193,5 +188,5 @@ def _in_cache(
         for entry in registry.storage.list(folder)
         if entry.kind == "link"
     }
-    refs = git.commits_of_refs(root)
-    return cache.abandoned(root), cache.stale(root, kept, linked, refs, MANIFEST_NAME)
+    for path in cache.stale(root, kept, linked, git.commits_of_refs(root), MANIFEST_NAME):
+        yield Unneeded("dvc", str(path), path.stat().st_size, "no release and no pointer")

@@ -148,25 +148,18 @@ def _chosen(registry: Registry, names: Sequence[str]) -> tuple[str, ...]:
             raise UsageError(
                 f"there is no `{layout.dataset_path(name)}`, so no stage can rebuild `{name}`"
             )
-        _expect_local(registry, name)
     # DVC does not watch raw data behind URLs.
-    local = (name for name, config in sorted(configured.items()) if path_of(config.raw or ""))
-    chosen = tuple(dict.fromkeys(names)) or tuple(local)
-    if not chosen:
-        for name in configured:
-            _expect_local(registry, name)
+    local = [name for name, config in sorted(configured.items()) if path_of(config.raw or "")]
+    for name in names or (() if local else configured):
+        raw = registry.dataset(name).config.raw or ""
+        if path_of(raw) is None:
+            raise UsageError(
+                f"a pipeline is not supported for `{name}`: its raw data are "
+                f"`{without_secrets(raw)}`, which DVC does not watch"
+            )
+    if not configured:
         raise UsageError("no dataset is configured yet")
-    return chosen
-
-
-def _expect_local(registry: Registry, name: str) -> None:
-    """Refuse a dataset whose raw data are behind a URL."""
-    raw = registry.dataset(name).config.raw or ""
-    if path_of(raw) is None:
-        raise UsageError(
-            f"a pipeline is not supported for `{name}`: its raw data are "
-            f"`{without_secrets(raw)}`, which DVC does not watch"
-        )
+    return tuple(dict.fromkeys(names or local))
 
 
 def _expect_no_pointer(registry: Registry, name: str) -> None:

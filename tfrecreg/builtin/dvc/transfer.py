@@ -4,31 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 from tfrecreg.builtin.dvc import cloud, dvc
-from tfrecreg.builtin.dvc.cache import Verified
 from tfrecreg.builtin.dvc.cloud import Folder
 from tfrecreg.core.records.hashing import hash_file
 from tfrecreg.core.registry import layout
 from tfrecreg.core.registry.absence import bring_command, expect_dataset, named_hash
 from tfrecreg.core.registry.data import Release, open_release, resolve
-from tfrecreg.core.registry.history import altered, manifest_fault, repair_hint
+from tfrecreg.core.registry.history import altered, manifest_fault
 from tfrecreg.core.registry.manifest import MANIFEST_NAME, Manifest
 from tfrecreg.core.registry.registry import Dataset, Registry, not_yanked
 from tfrecreg.core.registry.transaction import transaction
 from tfrecreg.core.storage.interface import Storage
 from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.storage.writer import is_temporary
-from tfrecreg.core.values.errors import (
-    FailureError,
-    MissingFileError,
-    RefusedError,
-    TfrecregError,
-    UsageError,
-)
+from tfrecreg.core.values.errors import MissingFileError, RefusedError, UsageError
 from tfrecreg.core.values.progress import SILENT, Progress, working
 from tfrecreg.core.values.reference import parse_reference, parse_version
 from tfrecreg.core.values.text import ShortRepr, safe
@@ -62,20 +55,6 @@ def dvc_folder(dataset: Dataset, manifest: Manifest) -> Folder:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class PushResult(ShortRepr):
-    """Result of a push."""
-
-    releases: tuple[str, ...]
-    """The releases, such as ``mnist@1.0.0``, in order. The remote has all their objects now."""
-    objects: int
-    """Number of DVC objects that were sent. Objects that the remote already had do not count."""
-    replaced: int = 0
-    """Number of sent objects that replaced damaged ones."""
-    verified: Verified = field(default_factory=Verified)
-    """How many objects were verified in the remote."""
-
-
 def push(
     registry: Registry,
     names: Sequence[str] = (),
@@ -84,7 +63,7 @@ def push(
     verify: bool = False,
     repair: bool = False,
     progress: Progress = SILENT,
-) -> PushResult:
+) -> cloud.PushResult:
     """Send releases to a remote.
 
     Looks for each object in the remote and compares its size. Missing objects are taken from DVC's
@@ -93,42 +72,9 @@ def push(
     found = {each.name: each for each in _releases(registry, names)}
     folders = [dvc_folder(each.dataset, each.manifest) for each in found.values()]
     progress.note(f"dvc push: {', '.join(found)}")
-    sent = cloud.send(
+    return cloud.send(
         registry.storage.root, folders, remote, verify=verify, repair=repair, progress=progress
     )
-    if sent.left:
-        raise _incomplete(sent, repair=repair)
-    return PushResult(
-        releases=tuple(found),
-        objects=sent.objects,
-        replaced=sent.replaced,
-        verified=sent.verified,
-    )
-
-
-def _incomplete(sent: cloud.Sent, *, repair: bool) -> TfrecregError:
-    """The error for objects that are still missing or damaged in the remote."""
-    first = sent.left[0]
-    alike = sum(bool(each.what) == bool(first.what) for each in sent.left)
-    more = f" and {alike - 1} more" if alike > 1 else ""
-    others = f"all others were sent ({sent.objects})" if sent.objects else "nothing was sent"
-    if not first.what:
-        lacks = f"the remote `{sent.remote}` lacks {first}{more}"
-        return _lost(first, f"{lacks}, and this machine has no sound copy, so {others}")
-    message = f"the remote `{sent.remote}` has {first} damaged{more}: it {first.what}; {others}"
-    if not repair:
-        return RefusedError(message, hint=f"tfrecreg push --repair {first.name}")
-    return _lost(first, f"{message}, and this machine has no sound copy to replace it")
-
-
-def _lost(fault: cloud.ObjectFault, message: str) -> TfrecregError:
-    """The error for an object without a sound copy on this machine or in the remote."""
-    kind, command = (RefusedError, "push --repair") if fault.what else (FailureError, "push")
-    hint = (
-        f"`{repair_hint(fault.name)}` rebuilds it here; `tfrecreg {command} {fault.name}` "
-        "sends it from a machine that has it"
-    )
-    return kind(message, hint=hint)
 
 
 def _releases(registry: Registry, names: Sequence[str]) -> list[Release]:
@@ -280,7 +226,7 @@ def _take_from_dvc(
         first = max(fetched.lost, key=lambda each: bool(each.what))
         more = f" and {len(fetched.lost) - 1} more" if len(fetched.lost) > 1 else ""
         fault = f"{first} is damaged in the remote" if first.what else f"the remote lacks {first}"
-        raise _lost(first, f"{fault}{more}, and this machine has no sound copy")
+        raise first.lost(f"{fault}{more}, and this machine has no sound copy")
     for path in files:
         if staged.stat(path) is None:
             raise RefusedError(f"DVC's folder for `{name}` has no `{path}`")

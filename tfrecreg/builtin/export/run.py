@@ -21,7 +21,6 @@ import numpy.typing as npt
 from tfrecreg.core.build.state import remove_leftovers
 from tfrecreg.core.check.scan.conditions import chosen_records
 from tfrecreg.core.example.kinds import PayloadKind
-from tfrecreg.core.plugins.discovery import Announced
 from tfrecreg.core.plugins.exporters import (
     ExportedDataset,
     ExportedShard,
@@ -31,7 +30,7 @@ from tfrecreg.core.plugins.exporters import (
     numbered,
 )
 from tfrecreg.core.plugins.guard import called
-from tfrecreg.core.plugins.manager import Plugins, plugins_of
+from tfrecreg.core.plugins.manager import Announced, Plugins, plugins_of
 from tfrecreg.core.plugins.records import ExporterRecord
 from tfrecreg.core.records.hashing import hash_file
 from tfrecreg.core.registry.data import resolve

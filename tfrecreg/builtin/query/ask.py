@@ -6,7 +6,7 @@ import atexit
 import string
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from tfrecreg.builtin.query.tables import (
     FINDING_COLUMNS,
     LEDGER_COLUMNS,
     TargetTables,
+    empty_table,
     write_findings,
     write_ledger,
 )
@@ -64,21 +65,95 @@ class QueryTable:
     """Names and types of the columns."""
 
 
-@dataclass
 class Questions:
-    """Answers questions about the tables of targets. Close it, or use it in a ``with`` block."""
+    """Answers questions about the tables of targets. Close it, or use it in a ``with`` block.
 
-    targets: tuple[Target, ...]
-    catalogs: tuple[tuple[ShardCatalog, ...], ...]
-    """The catalogs of the shards of each target."""
-    connection: Connection
-    names: tuple[tuple[str, str], ...]
-    """The name of each table, with its target."""
-    notes: tuple[str, ...]
-    """Notes about data that the tables lack, one line per note."""
-    absent: tuple[tuple[str, str], ...]
-    """Tables that are empty because no data were found, each with the reason."""
-    _stack: ExitStack = field(repr=False)
+    Attributes:
+        targets: the targets.
+        catalogs: for each target, the catalogs of its shards.
+        connection: the connection to the tables.
+        notes: notes about data that the tables lack, one line per note.
+    """
+
+    def __init__(
+        self,
+        stack: ExitStack,
+        connection: Connection,
+        known: Sequence[_Known],
+        earlier: Sequence[_Known],
+        *,
+        report: str | None = None,
+        in_check: bool = False,
+    ) -> None:
+        """Open the tables of targets and a previous release. During a check, `findings` is left
+        out. The contents of `stack` are closed with the questions.
+        """
+        self.targets = tuple(target for target, _ in known)
+        self.catalogs = tuple(catalogs for _, catalogs in known)
+        self.connection = connection
+        self.notes: tuple[str, ...] = ()
+        self._sql: dict[str, str] = {}
+        self._targets: dict[str, str] = {}
+        self._paths: list[str] = []
+        self._absent: list[tuple[str, str]] = []
+        """Tables that are empty because no data were found, each with the reason."""
+        several = len(known) > 1
+        for letter, (target, catalogs) in zip(_LETTERS, known, strict=False):
+            prefix, name = (f"{letter}_", letter) if several else ("", "records")
+            records = self._add_records(name, target, catalogs)
+            self._add(f"{prefix}objects", target, records.objects())
+            self._add(f"{prefix}splits", target, _SPLITS.format(records=sql_name(name)))
+            if not in_check:
+                write = partial(write_findings, target, catalogs, None if several else report)
+                self._add_file(prefix, "findings", target, FINDING_COLUMNS, write)
+            self._add_file(prefix, "ledger", target, LEDGER_COLUMNS, partial(write_ledger, target))
+        for name in TABLES if several else ():
+            arms = (
+                f"SELECT {sql_text(target.name)} AS target, * "
+                f"FROM {sql_name(letter if name == 'records' else f'{letter}_{name}')}"
+                for letter, target in zip(_LETTERS, self.targets, strict=False)
+            )
+            self._add(name, None, " UNION ALL BY NAME ".join(arms))
+        for target, catalogs in earlier:
+            self._add_records(PREVIOUS, target, catalogs)
+        connection.lock(self._sql.items(), self._paths)
+        self._stack = stack.pop_all()
+
+    def _add(self, name: str, target: Target | None, sql: str) -> None:
+        """Add a table of one target, or of all targets if `target` is None."""
+        self._sql[name] = sql
+        self._targets[name] = target.name if target is not None else ""
+
+    def _add_records(
+        self, name: str, target: Target, catalogs: Sequence[ShardCatalog]
+    ) -> TargetTables:
+        """Add the table of a target's records. Returns all tables of the target's catalogs."""
+        made = TargetTables(catalogs, target.labels)
+        self._paths += made.paths
+        self.notes += tuple(_lacks(target, catalogs, made))
+        self._add(name, target, made.records())
+        return made
+
+    def _add_file(
+        self,
+        prefix: str,
+        name: str,
+        target: Target,
+        columns: Mapping[str, str],
+        write: Callable[[str], str],
+    ) -> None:
+        """Add a table. `write` writes the rows of the table to a file. If there are none, it
+        returns the reason.
+        """
+        path = f"{self.connection.folder}/{prefix}{name}.parquet"
+        if why := write(path):
+            self._absent.append((name, f"the table `{name}` of `{target.name}` is empty: {why}"))
+        if Path(path).exists():
+            self._paths.append(path)
+            sql = f"SELECT * FROM read_parquet([{sql_text(path)}])"
+        else:
+            sql = empty_table(columns)
+        self._add(f"{prefix}{name}", target, sql)
 
     def __enter__(self) -> Questions:
         return self
@@ -94,13 +169,13 @@ class Questions:
         """The tables with their columns."""
         return tuple(
             QueryTable(name, target, tuple(self.connection.describe(name)))
-            for name, target in self.names
+            for name, target in self._targets.items()
         )
 
     def notes_on(self, sql: str) -> tuple[str, ...]:
         """Notes on the answer to a question, one line each."""
         asked = sql.lower()
-        return (*self.notes, *(why for name, why in self.absent if name in asked))
+        return (*self.notes, *(why for name, why in self._absent if name in asked))
 
     def answer(self, sql: str) -> QueryAnswer:
         """The whole answer to a question, in memory."""
@@ -210,7 +285,7 @@ def ask_targets(
         for target in every:
             cache = stack.enter_context(closing(CatalogCache(target)))
             known.append((target, tuple(catalogs_of(target, cache, engine, progress))))
-        return _opened(stack, connection, known[:own], known[own:], report=report)
+        return Questions(stack, connection, known[:own], known[own:], report=report)
     raise AssertionError("an exit stack suppresses no exceptions")
 
 
@@ -231,7 +306,7 @@ def ask_catalogs(
             made = tuple(catalogs_of(previous, cache, LocalEngine(1), SILENT))
             earlier.append((previous, made))
         known = [(target, tuple(catalogs))]
-        return _opened(stack, connection, known, earlier, in_check=True)
+        return Questions(stack, connection, known, earlier, in_check=True)
     raise AssertionError("an exit stack suppresses no exceptions")
 
 
@@ -247,99 +322,6 @@ def previous_of(target: Target) -> Target | None:
     if not versions:
         return None
     return find_target(f"{target.dataset}@{versions[-1]}", registry=registry)
-
-
-def _opened(
-    stack: ExitStack,
-    connection: Connection,
-    known: Sequence[_Known],
-    earlier: Sequence[_Known],
-    *,
-    report: str | None = None,
-    in_check: bool = False,
-) -> Questions:
-    """Open the tables of targets and a previous release. During a check, `findings` is left out."""
-    made = _Tables(connection.folder)
-    for letter, (target, catalogs) in zip(_LETTERS, known, strict=False):
-        prefix = f"{letter}_" if len(known) > 1 else ""
-        records = made.add_records(prefix[:1] or "records", target, catalogs)
-        made.add(f"{prefix}objects", target, records.objects())
-        splits = _SPLITS.format(records=sql_name(prefix[:1] or "records"))
-        made.add(f"{prefix}splits", target, splits)
-        if not in_check:
-            named = report if len(known) == 1 else None
-            findings = partial(write_findings, target, catalogs, named)
-            made.add_file(prefix, "findings", target, FINDING_COLUMNS, findings)
-        made.add_file(prefix, "ledger", target, LEDGER_COLUMNS, partial(write_ledger, target))
-    for name in TABLES if len(known) > 1 else ():
-        arms = (
-            f"SELECT {sql_text(target.name)} AS target, * "
-            f"FROM {sql_name(letter if name == 'records' else f'{letter}_{name}')}"
-            for letter, (target, _) in zip(_LETTERS, known, strict=False)
-        )
-        made.add(name, None, " UNION ALL BY NAME ".join(arms))
-    for target, catalogs in earlier:
-        made.add_records(PREVIOUS, target, catalogs)
-    connection.lock(made.tables, made.paths)
-    return Questions(
-        targets=tuple(target for target, _ in known),
-        catalogs=tuple(catalogs for _, catalogs in known),
-        connection=connection,
-        names=tuple(made.names),
-        notes=tuple(made.notes),
-        absent=tuple(made.absent),
-        _stack=stack.pop_all(),
-    )
-
-
-class _Tables:
-    """The names and the SQL of tables, in the order in which they are created."""
-
-    def __init__(self, folder: str) -> None:
-        self._folder = folder
-        self.tables: list[tuple[str, str]] = []
-        self.names: list[tuple[str, str]] = []
-        self.paths: list[str] = []
-        self.notes: list[str] = []
-        self.absent: list[tuple[str, str]] = []
-
-    def add(self, name: str, target: Target | None, sql: str) -> None:
-        """Add a table of one target, or of all targets if `target` is None."""
-        self.tables.append((name, sql))
-        self.names.append((name, target.name if target is not None else ""))
-
-    def add_records(
-        self, name: str, target: Target, catalogs: Sequence[ShardCatalog]
-    ) -> TargetTables:
-        """Add the table of a target's records. Returns all tables of the target's catalogs."""
-        made = TargetTables(catalogs, target.labels)
-        self.paths += made.paths
-        self.notes += _lacks(target, catalogs, made)
-        self.add(name, target, made.records())
-        return made
-
-    def add_file(
-        self,
-        prefix: str,
-        name: str,
-        target: Target,
-        columns: Mapping[str, str],
-        write: Callable[[str], str],
-    ) -> None:
-        """Add a table. `write` writes the rows of the table to a file. If there are none, it
-        returns the reason.
-        """
-        path = f"{self._folder}/{prefix}{name}.parquet"
-        why = write(path)
-        if why:
-            self.absent.append((name, f"the table `{name}` of `{target.name}` is empty: {why}"))
-        if Path(path).exists():
-            self.paths.append(path)
-            sql = f"SELECT * FROM read_parquet([{sql_text(path)}])"
-        else:
-            empty = (f"NULL::{kind} AS {sql_name(each)}" for each, kind in columns.items())
-            sql = f"SELECT {', '.join(empty)} WHERE false"
-        self.add(f"{prefix}{name}", target, sql)
 
 
 def _lacks(target: Target, catalogs: Sequence[ShardCatalog], made: TargetTables) -> Iterator[str]:

@@ -42,7 +42,6 @@ from tfrecreg.core.workers.interface import Engine
 
 if TYPE_CHECKING:
     from tfrecreg.builtin.query.rows import CatalogPart
-    from tfrecreg.core.check.scan.run import ShardScan
 
 _RACY_NS = 2_000_000_000
 _GLOB = frozenset("*?[]{}")
@@ -227,20 +226,22 @@ def _made(
     with working(progress, label, sum(counts)), closing(chosen.run(scan_shard, tasks)) as scans:
         # One result at a time is in memory.
         for asked, size, count, scanned in zip(wanted, sizes, counts, scans, strict=True):
-            yield _part_of(asked.shard, scanned)
+            name = safe(asked.shard.name, limit=1000)
+            (part,) = scanned.parts
+            if scanned.end is None or part is None:
+                raise FailureError(f"`{name}` cannot be read: {scanned.unreadable}")
+            if isinstance(part, str):
+                raise FailureError(f"`{name}` cannot be catalogued: {part}")
+            made: CatalogPart = pickle.loads(part)
+            expect_tfrecord(name, made, NoShardsError)
+            yield made
             progress.advance(count, size)
 
 
-def _part_of(shard: Shard, scanned: ShardScan) -> CatalogPart:
-    name = safe(shard.name, limit=1000)
-    (part,) = scanned.parts
-    if scanned.end is None or part is None:
-        raise FailureError(f"`{name}` cannot be read: {scanned.unreadable}")
-    if isinstance(part, str):
-        raise FailureError(f"`{name}` cannot be catalogued: {part}")
-    made: CatalogPart = pickle.loads(part)
-    if made.problem:
-        raise NoShardsError(
-            f"`{name}` is not a TFRecord: {made.problem}", hint=f"tfrecreg check {name}"
-        )
-    return made
+def expect_tfrecord(
+    name: str, part: CatalogPart, error: type[NoShardsError | FailureError]
+) -> None:
+    """Raise the error if a shard is not a TFRecord."""
+    if part.problem:
+        hint = f"tfrecreg check {name}"
+        raise error(f"`{name}` is not a TFRecord: {part.problem}", hint=hint)

@@ -88,14 +88,13 @@ class FeatureCells:
         at, counts = np.concatenate(self._rows), np.concatenate(self._counts)
         kept = np.concatenate(self._kept)
         is_list = bool((counts != 1).any())
-        place = _Place(pa, at, rows)
         columns: dict[str, Any] = {}
         if kept.any():
-            columns["v"] = place(self._values(pa, counts, kept, is_list))
+            columns["v"] = self._values(pa, counts, kept, is_list)
         if is_list:
-            columns["n"] = place(pa.array(counts.astype(np.uint32)))
+            columns["n"] = pa.array(counts.astype(np.uint32))
         if self.kind is Kind.BYTES:
-            columns["s"] = place(pa.array(np.concatenate(self._sizes)))
+            columns["s"] = pa.array(np.concatenate(self._sizes))
         told = CellColumns(
             feature=self._name,
             kind=self.kind.name.lower(),
@@ -104,7 +103,7 @@ class FeatureCells:
             has_values="v" in columns,
             is_cut=not kept.all(),
         )
-        return told, columns
+        return told, {kind: _placed(pa, at, rows, each) for kind, each in columns.items()}
 
     def _gather(self) -> None:
         """Make arrays of the values that were added one by one."""
@@ -145,18 +144,13 @@ def _is_name(value: bytes) -> bool:
     return len(value) <= CLASS_BYTES and b"\0" not in value
 
 
-class _Place:
-    """Expands the values of some rows to all rows, with nulls in the other rows."""
-
-    def __init__(self, pa: Any, at: _Ints, rows: int) -> None:
-        self._indices = None
-        if len(at) != rows or not np.array_equal(at, np.arange(rows)):
-            indices = np.full(rows, -1, np.int64)
-            indices[at] = np.arange(len(at))
-            self._indices = pa.array(indices, mask=indices < 0)
-
-    def __call__(self, array: Any) -> Any:
-        return array if self._indices is None else array.take(self._indices)
+def _placed(pa: Any, at: _Ints, rows: int, array: Any) -> Any:
+    """The values of some rows, expanded to all rows with nulls in the other rows."""
+    if len(at) == rows and np.array_equal(at, np.arange(rows)):
+        return array
+    indices = np.full(rows, -1, np.int64)
+    indices[at] = np.arange(len(at))
+    return array.take(pa.array(indices, mask=indices < 0))
 
 
 def _pieces(memory: bytes, starts: _Ints, sizes: _Ints) -> Any:

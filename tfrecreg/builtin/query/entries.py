@@ -90,13 +90,9 @@ class CellColumns(msgspec.Struct, frozen=True, order=True):
 
     def joined(self, other: CellColumns) -> CellColumns:
         """Combine the descriptions of this feature in two catalogs."""
-        return CellColumns(
-            self.feature,
-            self.kind,
-            self.is_list or other.is_list,
-            self.is_many or other.is_many,
-            self.has_values or other.has_values,
-            self.is_cut or other.is_cut,
+        flags = ("is_list", "is_many", "has_values", "is_cut")
+        return msgspec.structs.replace(
+            self, **{name: getattr(self, name) or getattr(other, name) for name in flags}
         )
 
 

@@ -21,7 +21,7 @@ from msgspec import Meta
 
 from tfrecreg.builtin.query.answers import answer_rows
 from tfrecreg.builtin.query.ask import PREVIOUS, Questions, ask_catalogs, previous_of
-from tfrecreg.builtin.query.catalog import ShardCatalog, kept_in
+from tfrecreg.builtin.query.catalog import ShardCatalog, expect_tfrecord, kept_in
 from tfrecreg.builtin.query.connection import Connection
 from tfrecreg.builtin.query.rows import CatalogPart, CatalogVisitor
 from tfrecreg.core.check.scan.interface import Need, Shard, Target, Validator
@@ -220,11 +220,7 @@ def _about(name: str) -> Iterator[None]:
 
 def _written(folder: str, shard: Shard, part: CatalogPart) -> ShardCatalog:
     """The catalog of a shard, in the temporary folder of this check."""
-    if part.problem:
-        name = safe(shard.name, limit=1000)
-        raise FailureError(
-            f"`{name}` is not a TFRecord: {part.problem}", hint=f"tfrecreg check {name}"
-        )
+    expect_tfrecord(safe(shard.name, limit=1000), part, FailureError)
     return ShardCatalog(shard, kept_in(LocalStorage(folder), part), None)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -148,7 +149,7 @@ class CatalogRows:
     def __init__(self) -> None:
         self.rows = 0
         """Number of uncompressed rows."""
-        self.boxes = BoxRows()
+        self._boxes = BoxRows()
         self._left_out: set[str] = set()
         self._numbers: dict[tuple[str, Kind], int] = {}
         self._names: set[str] = set()
@@ -174,15 +175,15 @@ class CatalogRows:
     def make_room(self) -> None:
         """Compress the rows if they take too much memory."""
         beyond = self._held + self.rows * _ROW_BYTES >= _CHUNK_BYTES
-        if beyond or self.rows >= CHUNK_ROWS or len(self.boxes) >= CHUNK_ROWS:
+        if beyond or self.rows >= CHUNK_ROWS or len(self._boxes) >= CHUNK_ROWS:
             table = self._table()
             self._waiting.append(_parquet([table], table.schema))
             self._begin()
             self.rows = 0
-            if len(self.boxes):
-                objects = self.boxes.to_arrow(arrow_module())
+            if len(self._boxes):
+                objects = self._boxes.to_arrow(arrow_module())
                 self._objects.append(_parquet([objects], objects.schema))
-                self.boxes = BoxRows()
+                self._boxes = BoxRows()
 
     def add_rows(
         self,
@@ -220,22 +221,24 @@ class CatalogRows:
         if cells is not None:
             self._held += cells.add(row, feature)
 
-    def add_image(self, row: int, header: ImageHeader) -> None:
+    def add_image(self, row: int, value: bytes) -> None:
         """Add the :data:`IMAGE_COLUMNS` that the header of a record's image states."""
-        self._images[row] = header
-        self._held += _ROW_BYTES
+        with suppress(ImageError):  # then they are null, and a check reports the reason
+            self._images[row] = read_header(value)
+            self._held += _ROW_BYTES
 
-    def add_boxes(self, row: int, totals: BoxTotals) -> None:
-        """Add the totals of the boxes of a record."""
-        self._box_rows[row] = totals
-        self._held += _ROW_BYTES
+    def add_boxes(self, row: int, record: int, key: str | None, example: Example) -> None:
+        """Add the objects of a record, if it has a feature of boxes."""
+        if may_have_boxes(example):
+            self._box_rows[row] = self._boxes.add(record, key, example)
+            self._held += _ROW_BYTES
 
     def to_parquet(self, shard: str, index: str, faults: int) -> tuple[CatalogEntry, bytes, bytes]:
         """The entry, the file of the records, and the file of objects (empty without any)."""
         pa, last = arrow_module(), self._table()
         objects = [*map(_table_of, self._objects)]
-        if len(self.boxes):
-            objects.append(self.boxes.to_arrow(pa))
+        if len(self._boxes):
+            objects.append(self._boxes.to_arrow(pa))
         entry = CatalogEntry(
             shard=shard,
             index=index,
@@ -405,12 +408,13 @@ class CatalogVisitor(Visitor):
                 spans = zip(column.start.tolist(), column.stop.tolist(), strict=True)
                 values = (memory[start:stop] for start, stop in spans)
                 for row, value in zip(rows.tolist(), values, strict=True):
-                    self._image(row, value)
+                    self._rows.add_image(row, value)
             if may_have_boxes(sample):
                 for place in positions.tolist():
                     example = batch.example(place)
                     if example is not None:
-                        self._boxes(first + place, batch.first + place, keys[place], example)
+                        record = batch.first + place
+                        self._rows.add_boxes(first + place, record, keys[place], example)
         for place in rest:
             example = batch.example(place)
             kind = kind_of(memory, batch.starts[place], batch.lengths[place], example)
@@ -433,18 +437,8 @@ class CatalogVisitor(Visitor):
         for name in sorted(example):
             self._rows.add_feature(row, name, example[name])
         for name in self._images.of(example)[:1]:
-            self._image(row, example[name].first(1)[0])
-        self._boxes(row, record, key, example)
-
-    def _image(self, row: int, value: bytes) -> None:
-        try:
-            self._rows.add_image(row, read_header(value))
-        except ImageError:
-            return  # the columns are null; a check reports the reason
-
-    def _boxes(self, row: int, record: int, key: str | None, example: Example) -> None:
-        if may_have_boxes(example):
-            self._rows.add_boxes(row, self._rows.boxes.add(record, key, example))
+            self._rows.add_image(row, example[name].first(1)[0])
+        self._rows.add_boxes(row, record, key, example)
 
     def _digests(self, batch: RecordBatch) -> bytes | None:
         """The record digests; None if a record is too large for memory."""

@@ -67,47 +67,29 @@ class TargetTables:
 
     def records(self) -> str:
         """The query of `records`."""
-        joined = self._all_records()
-        if not joined:
-            empty = (f"NULL::{kind} AS {sql_name(name)}" for name, kind in FIXED)
-            return f"SELECT {', '.join(empty)} WHERE false"
+        arms = self._arms("records")
+        if not arms:
+            return empty_table(dict(FIXED))
+        fixed = [
+            (name, "lower(hex(digest))" if name == "digest" else sql_name(name))
+            for name, _ in FIXED[2:]
+        ]
+        others = [each for each in self.columns if each.source != "label"]
+        inner = []
+        for split, arm in arms:
+            columns = [*fixed, *((each.name, each.of(arm.entry)) for each in others)]
+            inner.append(self._select(split, arm, columns))
+        joined = " UNION ALL ".join(inner)
         label = self.columns.label
         if label is None:
             return joined
-        order = ", ".join(
-            [
-                *(sql_name(name) for name, _ in FIXED),
-                *(
-                    f"{label[0]} AS {sql_name(each.name)}"
-                    if each.source == "label"
-                    else sql_name(each.name)
-                    for each in self.columns
-                ),
-            ]
+        of_label = f"{label[0]} AS "
+        order = [sql_name(name) for name, _ in FIXED]
+        order += (
+            f"{of_label if each.source == 'label' else ''}{sql_name(each.name)}"
+            for each in self.columns
         )
-        return f"SELECT {order} FROM ({joined})"
-
-    def _all_records(self) -> str:
-        """The query of all records, with all columns but `label`. Empty if there are no records."""
-        inner = [
-            self._select(
-                split,
-                arm,
-                [
-                    *(
-                        (name, "lower(hex(digest))" if name == "digest" else sql_name(name))
-                        for name, _ in FIXED[2:]
-                    ),
-                    *(
-                        (each.name, each.of(arm.entry))
-                        for each in self.columns
-                        if each.source != "label"
-                    ),
-                ],
-            )
-            for split, arm in self._arms("records")
-        ]
-        return " UNION ALL ".join(inner)
+        return f"SELECT {', '.join(order)} FROM ({joined})"
 
     def objects(self) -> str:
         """The query of `objects`."""
@@ -125,13 +107,12 @@ class TargetTables:
         if inner:
             return " UNION ALL ".join(inner)
         kinds = {
-            **dict.fromkeys(("label", "key"), "VARCHAR"),
+            **dict.fromkeys(("split", "shard", "label", "key"), "VARCHAR"),
             **dict.fromkeys(("record", "object", "label_number"), "BIGINT"),
             **dict.fromkeys(OBJECT_SIDES, "FLOAT"),
         }
-        empty = [f"NULL::{kinds.get(name, 'DOUBLE')} AS {sql_name(name)}" for name, _ in columns]
-        head = "NULL::VARCHAR AS split, NULL::VARCHAR AS shard"
-        return f"SELECT {head}, {', '.join(empty)} WHERE false"
+        names = ("split", "shard", *(name for name, _ in columns))
+        return empty_table({name: kinds.get(name, "DOUBLE") for name in names})
 
     def _arms(self, kind: Literal["records", "objects"]) -> list[tuple[str, _Arm]]:
         """Groups of files with equal split and columns. If two shards share a file, two groups
@@ -171,6 +152,12 @@ class TargetTables:
             f"SELECT {sql_text(split)} AS split, {shard} AS shard, {', '.join(named)} "
             f"FROM read_parquet({files}, filename = true, hive_partitioning = false)"
         )
+
+
+def empty_table(columns: Mapping[str, str]) -> str:
+    """The query of a table without rows."""
+    empty = (f"NULL::{kind} AS {sql_name(name)}" for name, kind in columns.items())
+    return f"SELECT {', '.join(empty)} WHERE false"
 
 
 _REPORT_LIMIT = 1 << 30

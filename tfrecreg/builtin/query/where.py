@@ -34,19 +34,7 @@ def choosing_records(
     selected record. Read the records inside the ``with`` block. At the end of the block, an error
     is raised if a shard has changed.
     """
-    _expect_distinct(target.shards)
-    with ask_targets([target], engine=engine, progress=progress) as questions:
-        expect_sound(questions, listed=listed)
-        questions.connection.expect_condition(where)
-        # The condition has its own lines, so that a comment in it ends.
-        sql = f"SELECT shard, record FROM records WHERE (\n{where}\n)"
-        # A shard that is listed twice has its rows twice.
-        found = {name: np.unique(rows[0]) for name, rows in _columns(questions, sql)}
-    none = np.empty(0, np.int64)
-    chosen = [found.get(shown_text(shard.name), none) for shard in target.shards]
-    read = [
-        each for each, numbers in zip(questions.catalogs[0], chosen, strict=True) if len(numbers)
-    ]
+    chosen, read = _chosen(target, where, engine, progress, listed=listed)
     try:
         yield chosen
     except Exception:
@@ -59,9 +47,30 @@ def matching_records(
     target: Target, where: str, *, listed: bool = False
 ) -> list[NDArray[np.int64]]:
     """Like :func:`choosing_records`, for callers that verify the shards themselves."""
-    with choosing_records(target, where, listed=listed) as chosen:
-        return chosen
-    raise AssertionError("a condition suppresses no exceptions")
+    return _chosen(target, where, listed=listed)[0]
+
+
+def _chosen(
+    target: Target,
+    where: str,
+    engine: Engine | None = None,
+    progress: Progress = SILENT,
+    *,
+    listed: bool,
+) -> tuple[list[NDArray[np.int64]], list[ShardCatalog]]:
+    """The numbers of the chosen records of each shard, and the catalogs of shards that have any."""
+    _expect_distinct(target.shards)
+    with ask_targets([target], engine=engine, progress=progress) as questions:
+        expect_sound(questions, listed=listed)
+        questions.connection.expect_condition(where)
+        # The condition has its own lines, so that a comment in it ends.
+        sql = f"SELECT shard, record FROM records WHERE (\n{where}\n)"
+        # A shard that is listed twice has its rows twice.
+        found = {name: np.unique(rows[0]) for name, rows in _columns(questions, sql)}
+    none = np.empty(0, np.int64)
+    chosen = [found.get(shown_text(shard.name), none) for shard in target.shards]
+    catalogs = zip(questions.catalogs[0], chosen, strict=True)
+    return chosen, [each for each, numbers in catalogs if len(numbers)]
 
 
 def record_values(

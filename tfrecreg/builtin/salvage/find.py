@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -12,7 +12,7 @@ from tfrecreg.builtin.salvage.shard import DOUBTFUL, QUARANTINE
 from tfrecreg.core.check.scan.interface import Shard
 from tfrecreg.core.records.hashing import hash_file
 from tfrecreg.core.registry.data import Built
-from tfrecreg.core.registry.find import bare_files, find_reference, target_of
+from tfrecreg.core.registry.find import bare_files, find_reference, listed_shards, target_of
 from tfrecreg.core.registry.manifest import MANIFEST_NAME, SALVAGE_NAME, Manifest, parse_manifest
 from tfrecreg.core.registry.registry import RegistryLike
 from tfrecreg.core.storage.interface import Readable
@@ -106,21 +106,11 @@ def is_named(shard: Shard) -> bool:
         return False
 
 
-def _missing(manifest: Manifest, storage: Readable) -> list[Shard]:
-    return [
-        Shard(
-            split=entry.split,
-            number=0,
-            name=entry.path,
-            storage=storage,
-            path=entry.path,
-            declared=manifest.compression,
-            entry=entry,
-            index=entry.index if entry.index and storage.stat(entry.index) is not None else None,
-        )
-        for entry in manifest.shards
-        if storage.stat(entry.path) is None
-    ]
+def _missing(manifest: Manifest, storage: Readable) -> Iterator[Shard]:
+    def exists(path: str) -> bool:
+        return storage.stat(path) is not None
+
+    return listed_shards(manifest, storage, lambda entry: not exists(entry.path), exists)
 
 
 def _with_company(shards: Sequence[Shard]) -> list[Shard]:

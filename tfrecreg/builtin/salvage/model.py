@@ -307,7 +307,8 @@ def look(events: Iterable[Event], reader: Reader) -> ShardDamage:
             refusal = refusal or (event.detail if event.code == "CRC008" else "")
         plain.take(event)
         nested.take(event)
-    return ShardDamage(damaged, (nested if nests else plain).found, refusal)
+    doubts = (nested if nests else plain).found if damaged else []
+    return ShardDamage(damaged, doubts, refusal)
 
 
 class _Doubts:
@@ -320,10 +321,7 @@ class _Doubts:
         self._strict = strict
         self._since = -1  # starts of records that may not belong to the shard
         self._reached = 0  # where the last record ends
-        self._last = (
-            0,
-            False,
-        )  # where the last record begins, and whether its data may be a header
+        self._last = 0, False  # where the last record begins, and whether its data may be a header
         self._opens = False
         self._searched = False  # whether a search found these records
 

@@ -63,11 +63,7 @@ def salvage(
             progress=progress,
         )
         remove_leftovers(stage)
-        results += [
-            missing_shard(shard.path, shard.entry.records, shard)
-            for shard in found.missing
-            if shard.entry is not None
-        ]
+        results += map(missing_shard, found.missing)
         result = SalvageResult(
             target=shown, output=str(path), passed=found.passed, shards=tuple(results)
         )

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing, suppress
-from typing import NamedTuple
 
 from tfrecreg.builtin.salvage.model import (
     CleanShard,
@@ -21,8 +20,7 @@ from tfrecreg.core.records.batch import RecordBatch, StreamEnd
 from tfrecreg.core.records.gzip_writer import Compression
 from tfrecreg.core.records.index import Index, load_index
 from tfrecreg.core.records.reader import Event, scan
-from tfrecreg.core.records.stream import SNIFF_BYTES, sniff_compression
-from tfrecreg.core.storage.interface import Reader, Storage
+from tfrecreg.core.storage.interface import Storage
 from tfrecreg.core.values.errors import StorageError, TfrecregError
 
 QUARANTINE = ".quarantine"
@@ -40,13 +38,17 @@ def salvage_shard(shard: Shard, name: str, out: Storage) -> ShardResult:
     apart = HashingFile(out, name + DOUBTFUL)
     try:
         with shard.storage.open(shard.path) as reader:
-            intact, trusted, doubts, refusal = _survey(shard, index, reader)
-            if refusal:
-                return ShardResult(name=name, status="refused", reason=refusal, exact=False)
+            seen = IndexMatch(index) if index is not None else None
+            with closing(_scan(shard, digest=False)) as events:
+                damage = look(_matching(events, seen), reader)
+            if damage.refusal:
+                return ShardResult(name=name, status="refused", reason=damage.refusal, exact=False)
+            # If the index belongs to a damaged shard, only records in the index belong to it.
+            trusted = damage.damaged and seen is not None and seen.sure
             original = Original(reader, declared=shard.declared)
             encoder: CleanShard | None = None
             doubtful: CleanShard | None = None
-            if intact:
+            if not damage.damaged and original.compression == "gzip":
                 for piece in original.file(0, reader.size):
                     clean.write(piece)
             else:
@@ -62,7 +64,7 @@ def salvage_shard(shard: Shard, name: str, out: Storage) -> ShardResult:
                 doubtful,
                 matches,
                 trusted=trusted,
-                doubts=doubts,
+                doubts=() if trusted else damage.doubts,
             )
             with closing(_scan(shard, digest=True)) as events:
                 end = work.run(events)
@@ -80,11 +82,17 @@ def salvage_shard(shard: Shard, name: str, out: Storage) -> ShardResult:
                 file.abort()
 
 
-def missing_shard(name: str, records: int, shard: Shard) -> ShardResult:
+def missing_shard(shard: Shard) -> ShardResult:
     """The result for a missing shard of a manifest; `shard` describes it as if it existed."""
+    assert shard.entry is not None
     index, reason = _read_index(shard)
-    keys = tuple(index.keys()) if index is not None else None
-    return ShardResult(name=name, status="missing", reason=reason, lost=records, lost_keys=keys)
+    return ShardResult(
+        name=shard.path,
+        status="missing",
+        reason=reason,
+        lost=shard.entry.records,
+        lost_keys=tuple(index.keys()) if index is not None else None,
+    )
 
 
 def _read_index(shard: Shard) -> tuple[Index | None, str]:
@@ -100,40 +108,12 @@ def _scan(shard: Shard, *, digest: bool) -> Generator[Event, None, None]:
     return scan(shard.storage, shard.path, declared=shard.declared, digest=digest)
 
 
-class _Survey(NamedTuple):
-    """Facts about a shard, collected before it is salvaged."""
-
-    intact: bool = False
-    """Whether the shard is undamaged gzip. Such a shard is copied unchanged."""
-    trusted: bool = False
-    """Whether the index is trusted. If so, only records in the index belong to the damaged
-    shard."""
-    doubts: Sequence[tuple[int, int]] = ()
-    """Ranges of the stream, as start and end. Records in them may come from inside a lost
-    record."""
-    refusal: str = ""
-    """Why the file is not a TFRecord; empty if it is a TFRecord."""
-
-
-def _survey(shard: Shard, index: Index | None, reader: Reader) -> _Survey:
-    """Find out whether a shard is damaged, and whether the index belongs to it."""
-    matches = IndexMatch(index) if index is not None else None
-
-    def matching(events: Iterable[Event]) -> Iterator[Event]:
-        for event in events:
-            if matches is not None and isinstance(event, RecordBatch) and event.whole:
-                matches.unknown += int((~matches.match(event.first, event.payloads())).sum())
-            yield event
-
-    with closing(_scan(shard, digest=False)) as events:
-        found = look(matching(events), reader)
-    if found.refusal:
-        return _Survey(refusal=found.refusal)
-    if not found.damaged:
-        compression = sniff_compression(reader.read_at(0, SNIFF_BYTES), shard.declared)
-        return _Survey(intact=compression == "gzip")
-    trusted = matches is not None and matches.sure
-    return _Survey(trusted=trusted, doubts=() if trusted else found.doubts)
+def _matching(events: Iterable[Event], matches: IndexMatch | None) -> Iterator[Event]:
+    """The events. On the way, the records in them are compared with the index."""
+    for event in events:
+        if matches is not None and isinstance(event, RecordBatch) and event.whole:
+            matches.unknown += int((~matches.match(event.first, event.payloads())).sum())
+        yield event
 
 
 def _shard_result(

@@ -74,41 +74,32 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """A feature with values of two types. TFDV fails for it."""
+    """Why there are no statistics: a feature has values of two types, for which TFDV fails, or
+    there are more features than :data:`MAX_FEATURES`.
+    """
 
-    feature: str
-    types: tuple[str, str]
-    """``bytes``, ``float`` or ``int64``, in alphabetical order."""
-
-    @classmethod
-    def of(cls, feature: str, one: str, other: str) -> Conflict:
-        """A conflict between two types, which may be given in any order."""
-        return cls(feature, (min(one, other), max(one, other)))
-
-    def error(self) -> RefusedError:
-        """The error for a caller that needs statistics."""
-        one, other = self.types
-        return RefusedError(
-            f"`{self.feature}` has {one} values in some records and {other} values in "
-            "others, which statistics do not support: `tfrecreg check` names the records (SCH003)"
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class TooManyFeatures:
-    """More features than :data:`MAX_FEATURES`."""
-
-    count: int
+    feature: str = ""
+    """The feature with two types; empty if there are too many features."""
+    types: tuple[str, ...] = ()
+    """Two of ``bytes``, ``float`` and ``int64``, in alphabetical order."""
+    features: int = 0
     """Number of features found before the statistics were stopped."""
 
-    def __str__(self) -> str:
-        return (
-            f"{self.count:,} features or more: statistics support at most {MAX_FEATURES:,} features"
-        )
+    def text(self, records: str = "records") -> str:
+        if self.types:
+            one, other = self.types
+            return f"{one} values in some {records} and {other} values in others"
+        most = f"statistics support at most {MAX_FEATURES:,} features"
+        return f"{self.features:,} features or more: {most}"
 
     def error(self) -> RefusedError:
         """The error for a caller that needs statistics."""
-        return RefusedError(f"the records have {self}")
+        if not self.types:
+            return RefusedError(f"the records have {self.text()}")
+        return RefusedError(
+            f"`{self.feature}` has {self.text()}, which statistics do not support: "
+            "`tfrecreg check` names the records (SCH003)"
+        )
 
 
 class StatisticsPart:
@@ -118,7 +109,7 @@ class StatisticsPart:
         self.examples = 0
         """Number of Examples read."""
         self.left_out = LeftOut()
-        self.conflict: Conflict | TooManyFeatures | None = None
+        self.conflict: Conflict | None = None
         """Why there are no statistics; None if there are some."""
         self.types: dict[str, str] = {}
         """The type of the values of each feature."""
@@ -134,7 +125,7 @@ class StatisticsPart:
         if self._accumulator is not None:
             self._accumulator.add(batch)
 
-    def clash(self, conflict: Conflict | TooManyFeatures) -> None:
+    def clash(self, conflict: Conflict) -> None:
         """Record a conflict, and stop the statistics."""
         self.conflict = self.conflict or conflict
         self._accumulator = None
@@ -152,8 +143,9 @@ class StatisticsPart:
 
     def proto(self) -> Any:
         """TFDV's `DatasetFeatureStatisticsList`, with one dataset."""
-        if self._accumulator is None or self.conflict is not None:
-            raise (self.conflict or TooManyFeatures(len(self.types))).error()
+        if self.conflict is not None:
+            raise self.conflict.error()
+        assert self._accumulator is not None
         return self._accumulator.extract()
 
     @property
@@ -165,12 +157,12 @@ class StatisticsPart:
         """Record the types of features in further examples, and any conflict between types."""
         count = len(self.types.keys() | types.keys())
         if count > MAX_FEATURES:
-            self.clash(TooManyFeatures(count))
+            self.clash(Conflict(features=count))
             return
         for name, kind in types.items():
             known = self.types.setdefault(name, kind)
             if known != kind:
-                self.clash(Conflict.of(name, known, kind))
+                self.clash(Conflict(name, (min(known, kind), max(known, kind))))
 
 
 class StatisticsVisitor(Visitor):
@@ -266,8 +258,8 @@ def _columns(examples: Sequence[Example], images: frozenset[str]) -> ExampleColu
             found = [feature for feature in found if feature.kind]
             kinds.discard(Kind.UNSET)
         if len(kinds) > 1:
-            one, other = sorted(kinds)[:2]
-            return Conflict.of(name, one.name.lower(), other.name.lower())
+            one, other = (kind.name.lower() for kind in sorted(kinds)[:2])
+            return Conflict(name, (min(one, other), max(one, other)))
         columns[name] = _column(max(kinds, default=Kind.UNSET), found, name in images)
     return ExampleColumns(len(examples), columns)
 
@@ -308,12 +300,6 @@ class _Follower(Visitor):
 
     def __init__(self, leader: StatisticsVisitor) -> None:
         self._leader = leader
-
-    def batch(self, batch: RecordBatch) -> None:
-        """Ignore the batch, because the other visitor handles it."""
-
-    def fault(self, fault: Fault) -> None:
-        """Ignore the fault, because the other visitor handles it."""
 
     def close(self, end: StreamEnd) -> StatisticsPart:
         del end
@@ -399,24 +385,19 @@ _FORMAT = 6
 
 
 class StatisticsCache:
-    """The cached statistics of a registry."""
+    """The cached statistics of a registry. Without a registry, nothing is cached."""
 
-    def __init__(self, storage: Storage) -> None:
+    def __init__(self, storage: Storage | None) -> None:
         self._storage = storage
 
     def recall(
         self, split: str, content: str, options: StatisticsOptions
     ) -> SplitStatistics | None:
         """The statistics of a split; None if they are not cached."""
-        path = _path(content, options)
-        if self._storage.stat(path) is None:
+        if self._storage is None:
             return None
         try:
-            data = self._storage.read(path)
-        except StorageError:
-            return None
-        head, _, body = data.partition(b"\n")
-        try:
+            head, _, body = self._storage.read(_path(content, options)).partition(b"\n")
             told = strict_json(head)
             if told["blake3"] != blake3(body).hexdigest():
                 return None
@@ -428,15 +409,15 @@ class StatisticsCache:
                 sketched=tuple(map(str, told["sketched"])),
                 proto=parse_proto(body),
             )
-        except (ValueError, KeyError, TypeError, AttributeError):
-            return None  # an incomplete or foreign file
+        except (StorageError, ValueError, KeyError, TypeError, AttributeError):
+            return None  # a missing, incomplete or foreign file
 
     def remember(
         self, statistics: SplitStatistics, content: str, options: StatisticsOptions
     ) -> None:
         """Cache the statistics of a split, unless they exclude damaged records."""
         left_out = statistics.left_out
-        if left_out.damaged:
+        if self._storage is None or left_out.damaged:
             return
         body = statistics.proto.SerializeToString(deterministic=True)
         head = {

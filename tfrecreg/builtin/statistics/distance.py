@@ -68,7 +68,7 @@ def comparators(
     compared: categories and strings by their L-infinity distance, numbers by their Jensen-Shannon
     divergence.
     """
-    known = {feature.name: feature for feature in schema.feature} if schema is not None else {}
+    known = {feature.name: feature for feature in schema.feature}
     declared = [each for each in known.values() if each.HasField(f"{kind}_comparator")]
     if declared:
         return [own for each in declared for own in _declared(each, f"{kind}_comparator")]

@@ -6,7 +6,7 @@ The operation :func:`stats` does this for a target that a user names.
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -133,18 +133,13 @@ def stats_of(
     progress: Progress = SILENT,
 ) -> Stats:
     """Make the statistics of a target, or read them from its registry's cache."""
-    options = options or options_of(target)
-    target = _only(target, split)
-    known = _recalled(target, options)
-    left = tuple(shard for shard in target.shards if shard.split not in known)
-    collector = StatisticsCollector(options, digests=target.manifest is not None)
-    if left:
-        entries = (shard.storage.stat(shard.path) for shard in left)
+    work = StatsOfCheck(_only(target, split), options)
+    if work.left.shards:
+        entries = (shard.storage.stat(shard.path) for shard in work.left.shards)
         costs = (entry.size * _BYTE_SECONDS for entry in entries if entry is not None)
         engine = (engine or LocalEngine(1)).for_work(costs)
-        of_left = replace(target, shards=left)
-        read_whole(of_left, [collector], engine, progress, doing="statistics of")
-    return _summed_up(target, known, collector, features)
+        read_whole(work.left, work.validators, engine, progress, doing="statistics of")
+    return work.result(features)
 
 
 class StatsOfCheck:
@@ -152,61 +147,37 @@ class StatsOfCheck:
 
     Attributes:
         validators: validators to run in the check; empty if everything is cached.
+        left: the target with the shards whose statistics are not cached.
     """
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: Target, options: StatisticsOptions | None = None) -> None:
         self._target = target
-        options = options_of(target)
-        self._known = _recalled(target, options)
+        self._contents = _contents(target)
+        self._cache = StatisticsCache(target.home)
+        options = options or StatisticsOptions.of(target)
+        cache, contents = self._cache, self._contents
+        known = (cache.recall(name, content, options) for name, content in contents.items())
+        self._known = {each.split: each for each in known if each is not None}
         self._collector = StatisticsCollector(options, digests=target.manifest is not None)
-        self.validators: list[Validator] = []
-        if not {shard.split for shard in target.shards} <= self._known.keys():
-            self.validators.append(self._collector)
+        shards = (shard for shard in target.shards if shard.split not in self._known)
+        self.left = replace(target, shards=tuple(shards))
+        self.validators: list[Validator] = [self._collector] if self.left.shards else []
 
-    def result(self) -> Stats:
-        """The statistics, after a check that read all records."""
-        return _summed_up(self._target, self._known, self._collector)
-
-
-def options_of(target: Target) -> StatisticsOptions:
-    """The default options, with the target's own schema."""
-    return StatisticsOptions(schema=target.schema, schema_path=target.schema_path or "schema")
-
-
-def _recalled(target: Target, options: StatisticsOptions) -> dict[str, SplitStatistics]:
-    """The cached statistics of each split of the target."""
-    known: dict[str, SplitStatistics] = {}
-    if target.home is not None:
-        cache = StatisticsCache(target.home)
-        for name, content in _contents(target).items():
-            recalled = cache.recall(name, content, options)
-            if recalled is not None:
-                known[name] = recalled
-    return known
-
-
-def _summed_up(
-    target: Target,
-    known: Mapping[str, SplitStatistics],
-    collector: StatisticsCollector,
-    features: Sequence[str] = (),
-) -> Stats:
-    """The statistics of all splits. New statistics are cached if the bytes match the manifest."""
-    made = {each.split: each for each in collector.statistics()}
-    contents = _contents(target)
-    if target.home is not None:
-        cache = StatisticsCache(target.home)
+    def result(self, features: Sequence[str] = ()) -> Stats:
+        """The statistics, after a check that read all records. New statistics are cached if the
+        bytes match the manifest.
+        """
+        collector, target = self._collector, self._target
+        made = {each.split: each for each in collector.statistics()}
         for name, statistics in made.items():
-            if collector.parts[name].is_sound and name in contents:
-                cache.remember(statistics, contents[name], collector.options)
-    everything = sorted({**known, **made}.values(), key=lambda each: each.split)
-    _expect_examples(target, everything)
-    return Stats(
-        target.name,
-        tuple(
+            if collector.parts[name].is_sound and name in self._contents:
+                self._cache.remember(statistics, self._contents[name], collector.options)
+        everything = sorted({**self._known, **made}.values(), key=lambda each: each.split)
+        _expect_examples(target, everything)
+        splits = (
             SplitStats(each, _chosen(each, features), each.split not in made) for each in everything
-        ),
-    )
+        )
+        return Stats(target.name, tuple(splits))
 
 
 def _only(target: Target, split: str | None) -> Target:

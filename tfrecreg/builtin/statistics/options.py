@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from blake3 import blake3
 
 from tfrecreg.core.example.model import Kind
 from tfrecreg.core.schema.proto import parse_schema, schema_message
+
+if TYPE_CHECKING:
+    from tfrecreg.core.check.scan.interface import Target
 
 
 class DerivedFeature(NamedTuple):
@@ -44,24 +46,27 @@ class StatisticsOptions:
         """Hex blake3 of all options that the result depends on."""
         return blake3((self.schema or "").encode()).hexdigest()
 
+    @classmethod
+    def of(cls, target: Target) -> StatisticsOptions:
+        """The default options, with the target's own schema."""
+        return cls(schema=target.schema, schema_path=target.schema_path or "schema")
+
     def schema_proto(self) -> Any:
-        """The schema as a protobuf message; None without a schema."""
-        if self.schema is None:
-            return None
-        return schema_message(parse_schema(self.schema, self.schema_path))
+        """The schema as a protobuf message. It is empty without a schema."""
+        return schema_message(parse_schema(self.schema or "", self.schema_path))
 
     def images(self) -> tuple[str, ...]:
         """The features with an image domain, for which TFDV needs only sizes."""
         return tuple(
             feature.name
-            for feature in self._features()
+            for feature in self.schema_proto().feature
             if feature.WhichOneof("domain_info") == "image_domain"
         )
 
     def categories(self) -> dict[str, Kind]:
         """The features with categorical numbers, which are counted like strings, and their kind."""
         found: dict[str, Kind] = {}
-        for feature in self._features():
+        for feature in self.schema_proto().feature:
             domain = feature.WhichOneof("domain_info")
             if feature.type == _INT and (
                 domain in ("bool_domain", "natural_language_domain")
@@ -75,8 +80,6 @@ class StatisticsOptions:
     def derived(self) -> tuple[DerivedFeature, ...]:
         """The sparse and weighted features."""
         message = self.schema_proto()
-        if message is None:
-            return ()
         sparse = [
             DerivedFeature(
                 each.name,
@@ -96,7 +99,3 @@ class StatisticsOptions:
             for each in message.weighted_feature
         ]
         return (*sparse, *weighted)
-
-    def _features(self) -> Sequence[Any]:
-        message = self.schema_proto()
-        return () if message is None else tuple(message.feature)

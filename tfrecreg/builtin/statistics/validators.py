@@ -10,10 +10,8 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta
 
 from tfrecreg.builtin.statistics.collect import (
-    Conflict,
     StatisticsPart,
     StatisticsScan,
-    TooManyFeatures,
     by_split,
     make_visitor,
 )
@@ -24,7 +22,6 @@ from tfrecreg.builtin.statistics.tfdv import Anomaly, judge_statistics, missing_
 from tfrecreg.core.check.scan.interface import BaselineError, Shard, Target, Visitor
 from tfrecreg.core.schema.environments import EnvironmentOptions, environment_options
 from tfrecreg.core.schema.payload_kinds import no_schema_fits
-from tfrecreg.core.schema.proto import parse_schema, schema_message
 from tfrecreg.core.values.codes import CORE_CODES, DRF001, DRF002, DRF003, DRF004, SCH199, CodeList
 from tfrecreg.core.values.codes.pages import anomaly_code
 from tfrecreg.core.values.config import read_limits
@@ -62,9 +59,8 @@ class StatisticsValidator(StatisticsScan):
 
     def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], Visitor]:
         self._environment, self._environments = environment_options(self.name, options)
-        path = target.schema_path or "schema"
-        self._schema = schema_message(parse_schema(target.schema or "", path))
-        wanted = StatisticsOptions(schema=target.schema, schema_path=path)
+        wanted = StatisticsOptions.of(target)
+        self._schema = wanted.schema_proto()
         return partial(make_visitor, wanted)
 
     def finish(
@@ -73,12 +69,9 @@ class StatisticsValidator(StatisticsScan):
         total = 0
         for split, part in by_split(parts).items():
             total += part.examples
-            if isinstance(part.conflict, TooManyFeatures):
-                yield _finding(target, split, Anomaly("", _TOO_MANY, False, str(part.conflict)))
-            elif part.conflict is not None:
-                one, other = part.conflict.types
-                text = f"{one} values in some examples and {other} values in others"
-                anomaly = Anomaly(part.conflict.feature, _UNEXPECTED_TYPE, False, text)
+            if (conflict := part.conflict) is not None:
+                number = _UNEXPECTED_TYPE if conflict.types else _TOO_MANY
+                anomaly = Anomaly(conflict.feature, number, False, conflict.text("examples"))
                 yield _finding(target, split, anomaly)
             elif part.examples:
                 environment = self._environments.get(split, self._environment)
@@ -150,10 +143,8 @@ class DriftValidator(StatisticsScan):
         The target's schema determines the categories on both sides.
         """
         self._options = read_limits(DriftOptions, options, self.name)
-        path = target.schema_path or "schema"
-        if target.schema is not None:
-            self._schema = schema_message(parse_schema(target.schema, path))
-        wanted = StatisticsOptions(schema=target.schema, schema_path=path)
+        wanted = StatisticsOptions.of(target)
+        self._schema = wanted.schema_proto()
         if target.baseline is not None:
             given = target.baseline
             try:
@@ -171,7 +162,7 @@ class DriftValidator(StatisticsScan):
         protos = {
             split: part.proto()
             for split, part in by_split(parts).items()
-            if part.examples and not isinstance(part.conflict, Conflict)
+            if part.examples and not (part.conflict and part.conflict.types)
         }
         if target.baseline is not None:
             other = target.baseline.target.name

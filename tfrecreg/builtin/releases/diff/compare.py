@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from typing import Generic, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -56,9 +56,8 @@ class Payloads:
 
     def __init__(self, side: Side) -> None:
         self._side = side
-        self._shards: dict[int, tuple[Records, _Digests]] = {}
-        self._refused: dict[int, tuple[str, bool]] = {}
-        self._open: list[int] = []
+        self._shards: dict[int, tuple[Records, _Digests] | UnreadError] = {}
+        self._open: dict[int, Records] = {}
 
     def read(self, place: int) -> Read:
         """The record at a place."""
@@ -81,38 +80,38 @@ class Payloads:
 
     def close(self) -> None:
         """Close the open shards."""
-        for records, _ in self._shards.values():
+        for records in self._open.values():
             records.close()
         self._open.clear()
 
     def _shard(self, shard: int) -> tuple[Records, _Digests]:
-        if shard not in self._shards and shard not in self._refused:
-            self._find(shard)
-        if shard in self._refused:
-            reason, missing = self._refused[shard]
-            raise UnreadError(reason, missing=missing)
+        found = self._shards.get(shard)
+        if found is None:
+            found = self._shards[shard] = self._find(shard)
+        if isinstance(found, UnreadError):
+            raise found.with_traceback(None)
         if shard not in self._open:
-            self._open.append(shard)
+            self._open[shard] = found[0]
             if len(self._open) > _OPEN:
-                self._shards[self._open.pop(0)][0].close()
-        return self._shards[shard]
+                self._open.pop(next(iter(self._open))).close()
+        return found
 
-    def _find(self, shard: int) -> None:
+    def _find(self, shard: int) -> tuple[Records, _Digests] | UnreadError:
         try:
             index, records = self._side.index(shard), self._side.records(shard)
         except TfrecregError as error:
             _let_machine_fail(error)
-            self._refused[shard] = error.message, False
-            return
+            return UnreadError(error.message)
         if records is None or index is None:
             reason = f"the bytes of `{self._side.name}` are not on this machine"
-            self._refused[shard] = reason, True
-        elif len(records) != len(index):
+            return UnreadError(reason, missing=True)
+        if len(records) != len(index):
             path = self._side.manifest.shards[shard].path
-            reason = f"`{path}` has {len(records)} records, but its index has {len(index)}"
-            self._refused[shard] = reason, False
-        else:
-            self._shards[shard] = records, index.digests.copy()
+            records.close()
+            return UnreadError(
+                f"`{path}` has {len(records)} records, but its index has {len(index)}"
+            )
+        return records, index.digests.copy()
 
 
 def _let_machine_fail(error: TfrecregError) -> None:
@@ -331,15 +330,9 @@ _MOST_RECORDS = 20_000
 """Maximum number of pairs per task. It limits the size of a task and of its result."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReadTask(Generic[R]):
-    """A pass over some records. Picklable."""
-
-    function: Pass[R]
-    before: Side
-    after: Side
-    pairs: Pairs
-    """Shard numbers in the places refer to `before` and `after`."""
+_Task = tuple[Pass[R], Side, Side, Pairs]
+"""A pass over some records of two sides. The numbers of shards in the places refer to the sides in
+the task. Picklable."""
 
 
 class Reading:
@@ -361,14 +354,14 @@ class Reading:
         The engine runs all groups together, so its workers start only once.
         """
         pieces = [
-            (number, Pairs(group.before[at : at + self._piece], group.after[at : at + self._piece]))
+            (number, group[at : at + self._piece])
             for number, group in enumerate(groups)
-            for at in range(0, _length(group), self._piece)
+            for at in range(0, len(group), self._piece)
         ]
         if not pieces:
             return  # an engine would connect to its workers in vain
         seconds = self._cost * _PAIR_SECONDS
-        engine = self._engine.for_work(_length(each) * seconds for each in groups)
+        engine = self._engine.for_work(len(each) * seconds for each in groups)
         # These readers keep the indexes that earlier pieces needed.
         results = engine.run_here(lambda: (function(self.readers, piece) for _, piece in pieces))
         tasks = (_task(function, self._sides, piece) for _, piece in pieces)
@@ -387,13 +380,14 @@ def alone(places: Places, *, after: bool) -> Pairs:
     return Pairs(_NOWHERE, places) if after else Pairs(places, _NOWHERE)
 
 
-def read_there(task: ReadTask[R]) -> R:
+def read_there(task: _Task[R]) -> R:
     """Run one pass over some records, in a worker."""
-    with closing(Reading(task.before, task.after)) as reading:
-        return task.function(reading.readers, task.pairs)
+    function, before, after, pairs = task
+    with closing(Reading(before, after)) as reading:
+        return function(reading.readers, pairs)
 
 
-def _task(function: Pass[R], sides: tuple[Side, Side], piece: Pairs) -> ReadTask[R]:
+def _task(function: Pass[R], sides: tuple[Side, Side], piece: Pairs) -> _Task[R]:
     """A task that contains only the shards of its places. Its places are renumbered."""
     sent = []
     for side, places in zip(sides, (piece.before, piece.after), strict=True):
@@ -402,11 +396,7 @@ def _task(function: Pass[R], sides: tuple[Side, Side], piece: Pairs) -> ReadTask
         renumbered = (positions.astype(np.uint64) << np.uint64(32)) | records
         sent.append((side.only(numbers.tolist()), renumbered))
     (before, old), (after, new) = sent
-    return ReadTask(function, before, after, Pairs(old, new))
-
-
-def _length(pairs: Pairs) -> int:
-    return max(len(pairs.before), len(pairs.after))
+    return function, before, after, Pairs(old, new)
 
 
 def _mean_bytes(side: Side) -> float:

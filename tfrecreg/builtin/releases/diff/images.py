@@ -66,14 +66,14 @@ def follow_images(
                 return matched
             *digests, size = found
             parts[group].append((digests[0], digests[1]))
-            progress.advance(max(map(len, (piece.before, piece.after))), size)
+            progress.advance(len(piece), size)
     old, theirs, of_gone, of_new = (
         np.concatenate([each[side] for each in parts[group]])
         for group, side in ((0, 0), (0, 1), (1, 0), (2, 1))
     )
     other = old.any(axis=1) & theirs.any(axis=1) & (old != theirs).any(axis=1)
-    gone = np.concatenate((gone, pairs.before[other]))
-    new = np.concatenate((new, pairs.after[other]))
+    gone = np.concatenate((gone, pairs[other].before))
+    new = np.concatenate((new, pairs[other].after))
     of_gone = np.concatenate((of_gone, old[other]))
     of_new = np.concatenate((of_new, theirs[other]))
     splits = split_numbers(before, after)
@@ -82,7 +82,7 @@ def follow_images(
     return replace(
         matched,
         renamed_changed=renamed,
-        moved_changed=Pairs(pairs.before[~other], pairs.after[~other]).and_also(moved),
+        moved_changed=pairs[~other].and_also(moved),
         removed=_except(gone, renamed.before, moved.before),
         added=_except(new, renamed.after, moved.after),
     )

@@ -18,7 +18,6 @@ import tempfile
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -125,23 +124,6 @@ def _key_digests(index: Index) -> npt.NDArray[np.uint8]:
     return np.frombuffer(digests, np.uint8).reshape(len(index), 16)
 
 
-def arrange(rows: IndexRows, *columns: slice) -> None:
-    """Move these columns to the front of every row, and sort the rows in place."""
-    _permute(rows, _order(columns))
-    rows.view(f"S{WIDTH}").ravel().sort()
-
-
-def restore(rows: IndexRows, *columns: slice) -> None:
-    """Move the columns back to where they were before :func:`arrange`, in place."""
-    _permute(rows, np.argsort(_order(columns)))
-
-
-def _order(columns: tuple[slice, ...]) -> npt.NDArray[np.intp]:
-    rest = [each for each in (SPLIT, KEY, DIGEST) if each not in columns]
-    bytes_ = [range(each.start, each.stop) for each in (*columns, *rest, PLACE)]
-    return np.array([number for each in bytes_ for number in each], np.intp)
-
-
 def _permute(rows: IndexRows, order: npt.NDArray[np.intp]) -> None:
     for at in range(0, len(rows), _MATCH_BLOCK):
         block = rows[at : at + _MATCH_BLOCK]
@@ -152,57 +134,6 @@ def example_places(rows: IndexRows) -> Places:
     """The places of the records of these rows."""
     last = np.ascontiguousarray(rows[:, PLACE])
     return last.view(">u8").ravel().astype(np.uint64)
-
-
-Names = npt.NDArray[np.bytes_]
-"""The beginnings of rows. NumPy pads them with NUL bytes. This is harmless because all beginnings
-have the same length."""
-
-
-class Paired(NamedTuple):
-    """The pairs of two sides, and the records of each side that have no partner."""
-
-    before: Places
-    """The places on the first side, shape (pairs,)."""
-    after: Places
-    """The places of their partners on the second side."""
-    left_before: IndexRows
-    """Rows without a partner, in order."""
-    left_after: IndexRows
-
-
-def pair(before: IndexRows, after: IndexRows, width: int) -> Paired:
-    """Pair rows that begin with the same bytes. If several rows on a side begin with the same
-    bytes, they are paired in their order.
-
-    The function overwrites both arrays: in each, the rows without a partner move to the front. So
-    additional memory is needed only for the pairs.
-    """
-    pairs: list[tuple[Places, Places]] = []
-    kept_before = kept_after = 0
-    for first, second in _blocks(before, after, width):
-        mine, theirs = _matches(_names(first, width), _names(second, width))
-        pairs.append((example_places(first[mine]), example_places(second[theirs])))
-        kept_before = _keep(before, kept_before, _without(first, mine))
-        kept_after = _keep(after, kept_after, _without(second, theirs))
-    return Paired(
-        before=np.concatenate([each for each, _ in pairs]),
-        after=np.concatenate([each for _, each in pairs]),
-        left_before=_trimmed(before, kept_before),
-        left_after=_trimmed(after, kept_after),
-    )
-
-
-def _keep(rows: IndexRows, at: int, left: IndexRows) -> int:
-    rows[at : at + len(left)] = left
-    return at + len(left)
-
-
-def _trimmed(rows: IndexRows, count: int) -> IndexRows:
-    """The first `count` rows. If these are at most half of `rows`, they are copied, so that the
-    memory of `rows` can be freed.
-    """
-    return rows[:count] if 2 * count > len(rows) else rows[:count].copy()
 
 
 def _blocks(before: IndexRows, after: IndexRows, width: int) -> list[tuple[IndexRows, IndexRows]]:
@@ -222,24 +153,21 @@ def _lower(rows: IndexRows, cut: bytes) -> int:
     return int(np.searchsorted(whole, np.array([cut], f"S{WIDTH}"))[0])
 
 
-def _names(rows: IndexRows, width: int) -> Names:
-    return np.ascontiguousarray(rows[:, :width]).view(f"S{width}").ravel()
-
-
-def _matches(before: Names, after: Names) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """The positions of partners: the n-th row with a name on each side, if both sides have one."""
+def _matches(
+    first: IndexRows, second: IndexRows, width: int
+) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """The positions of partners: the n-th row with a beginning on each side, if both have one.
+    NumPy pads the beginnings with NUL bytes, which is harmless because all have the same length.
+    """
+    before, after = (
+        np.ascontiguousarray(rows[:, :width]).view(f"S{width}").ravel() for rows in (first, second)
+    )
     positions = np.arange(len(before))
     number = positions - np.searchsorted(before, before, "left")
     start = np.searchsorted(after, before, "left")
     count = np.searchsorted(after, before, "right") - start
     mine = np.flatnonzero(number < count)
     return mine, (start + number)[mine]
-
-
-def _without(rows: IndexRows, positions: npt.NDArray[np.intp]) -> IndexRows:
-    kept = np.ones(len(rows), np.bool_)
-    kept[positions] = False
-    return rows[kept]
 
 
 _MOST_SPLITS = 1 << 16
@@ -254,7 +182,11 @@ class Pairs:
     after: Places
 
     def __len__(self) -> int:
-        return len(self.before)
+        """The number of pairs; for records that only one side has, their number."""
+        return max(len(self.before), len(self.after))
+
+    def __getitem__(self, which: slice | npt.NDArray[np.bool_]) -> Pairs:
+        return Pairs(self.before[which], self.after[which])
 
     @classmethod
     def none(cls) -> Pairs:
@@ -374,14 +306,42 @@ class Unmatched:
         self.after = after
 
     def pair(self, *columns: slice) -> Pairs:
-        """Pair the rows that are equal in some columns, and keep the other rows."""
-        for rows in (self.before, self.after):
-            arrange(rows, *columns)
+        """Pair the rows that are equal in some columns, and keep the other rows. If several rows on
+        a side are equal, they are paired in the order of the other columns.
+
+        In the arrays of both sides, the rows without a partner move to the front. So additional
+        memory is needed only for the pairs.
+        """
+        rest = [each for each in (SPLIT, KEY, DIGEST) if each not in columns]
+        bytes_ = [range(each.start, each.stop) for each in (*columns, *rest, PLACE)]
+        order = np.array([number for each in bytes_ for number in each], np.intp)
         width = sum(each.stop - each.start for each in columns)
-        before, after, self.before, self.after = pair(self.before, self.after, width)
+        sides = self.before, self.after
+        for rows in sides:
+            _permute(rows, order)
+            rows.view(f"S{WIDTH}").ravel().sort()
+        found: list[list[Places]] = []
+        kept = [0, 0]
+        for blocks in _blocks(*sides, width):
+            pairs = list(zip(blocks, _matches(*blocks, width), strict=True))
+            found.append([example_places(block[positions]) for block, positions in pairs])
+            for side, (block, positions) in enumerate(pairs):
+                left = np.delete(block, positions, axis=0)
+                sides[side][kept[side] : kept[side] + len(left)] = left
+                kept[side] += len(left)
+        self.before, self.after = map(_trimmed, sides, kept)
         for rows in (self.before, self.after):
-            restore(rows, *columns)
+            _permute(rows, np.argsort(order))
+        before, after = map(np.concatenate, zip(*found, strict=True))
+        del sides, blocks, block, pairs, found  # frees their memory before the pairs are sorted
         return in_order(before, after)
+
+
+def _trimmed(rows: IndexRows, count: int) -> IndexRows:
+    """The first `count` rows. If these are at most half of `rows`, they are copied, so that the
+    memory of `rows` can be freed.
+    """
+    return rows[:count] if 2 * count > len(rows) else rows[:count].copy()
 
 
 def in_order(before: Places, after: Places) -> Pairs:

@@ -310,8 +310,8 @@ class ListedExamples:
             "moved": (matched.moved, matched.moved_changed),
             "renamed": (matched.renamed, matched.renamed_changed),
         }[kind]
-        alike = self._paired(kind, _first(same, most), repeat(RecordChange()))
-        return islice(chain(alike, self._read(kind, read, most, engine)), most)
+        alike = self._paired(kind, same[:most], repeat(RecordChange()))
+        return islice(chain(alike, self._read(kind, read[:most], engine)), most)
 
     def _alone(self, kind: ChangeKind, side: Side, places: Places) -> Iterator[RecordDiff]:
         for at in range(0, len(places), _CHUNK):
@@ -323,49 +323,38 @@ class ListedExamples:
                     kind=kind, split=shard.split, key=key, shard=shard.path, record=record_of(place)
                 )
 
-    def _read(
-        self, kind: ChangeKind, pairs: Pairs, most: int | None, engine: Engine | None
-    ) -> Iterator[RecordDiff]:
+    def _read(self, kind: ChangeKind, pairs: Pairs, engine: Engine | None) -> Iterator[RecordDiff]:
         """Read the records of pairs, and yield the pairs with their changes."""
-        wanted = _first(pairs, most)
         with closing(Reading(self.before, self.after, engine)) as reading:
-            results = reading.run(partial(read_changes, labels=self.labels), wanted)
+            results = reading.run(partial(read_changes, labels=self.labels), pairs)
             with closing(results):
                 changes = chain.from_iterable(found for _, _, found in results)
-                yield from self._paired(kind, wanted, changes)
+                yield from self._paired(kind, pairs, changes)
 
     def _paired(
         self, kind: ChangeKind, pairs: Pairs, changes: Iterator[RecordChange]
     ) -> Iterator[RecordDiff]:
         for at in range(0, len(pairs), _CHUNK):
-            before, after = pairs.before[at : at + _CHUNK], pairs.after[at : at + _CHUNK]
-            old = zip(before.tolist(), _keys(self.before, before), strict=True)
-            new = zip(after.tolist(), _keys(self.after, after), strict=True)
-            for first, second in zip(old, new, strict=True):
-                yield self._pair(kind, first, second, next(changes))
-
-    def _pair(
-        self, kind: ChangeKind, old: tuple[int, str], new: tuple[int, str], change: RecordChange
-    ) -> RecordDiff:
-        before = self.before.manifest.shards[shard_of(old[0])]
-        after = self.after.manifest.shards[shard_of(new[0])]
-        return RecordDiff(
-            kind=kind,
-            split=after.split,
-            key=new[1],
-            shard=after.path,
-            record=record_of(new[0]),
-            from_split=before.split if before.split != after.split else None,
-            from_key=old[1] if old[1] != new[1] else None,
-            features_added=change.added,
-            features_removed=change.removed,
-            features_changed=change.changed,
-            labels=change.labels,
-        )
-
-
-def _first(pairs: Pairs, most: int | None) -> Pairs:
-    return Pairs(pairs.before[:most], pairs.after[:most])
+            chunk = pairs[at : at + _CHUNK]
+            keys = _keys(self.before, chunk.before), _keys(self.after, chunk.after)
+            places = zip(chunk.before.tolist(), chunk.after.tolist(), strict=True)
+            for (old, new), old_key, key in zip(places, *keys, strict=True):
+                change = next(changes)
+                before = self.before.manifest.shards[shard_of(old)]
+                after = self.after.manifest.shards[shard_of(new)]
+                yield RecordDiff(
+                    kind=kind,
+                    split=after.split,
+                    key=key,
+                    shard=after.path,
+                    record=record_of(new),
+                    from_split=before.split if before.split != after.split else None,
+                    from_key=old_key if old_key != key else None,
+                    features_added=change.added,
+                    features_removed=change.removed,
+                    features_changed=change.changed,
+                    labels=change.labels,
+                )
 
 
 def _keys(side: Side, places: Places) -> list[str]:

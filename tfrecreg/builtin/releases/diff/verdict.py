@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 from blake3 import blake3
@@ -84,34 +84,26 @@ class ShardCounts:
 
 def shard_counts(before: Manifest, after: Manifest) -> ShardCounts:
     """Compare the shards of two manifests. Shards that occur twice count twice."""
-    files = Counter((shard.split, shard.blake3) for shard in before.shards)
-    kept = kept_bytes = 0
-    others = []
-    for shard in after.shards:
-        if files[shard.split, shard.blake3] > 0:
-            files[shard.split, shard.blake3] -= 1
-            kept += 1
-            kept_bytes += shard.bytes
-        else:
-            others.append(shard)
-    streams: Counter[tuple[str, str]] = Counter()
-    for shard in before.shards:
-        if files[shard.split, shard.blake3] > 0:
-            files[shard.split, shard.blake3] -= 1
-            streams[shard.split, shard.stream_blake3] += 1
-    gone, recoded = sum(streams.values()), 0
-    for shard in others:
-        if streams[shard.split, shard.stream_blake3] > 0:
-            streams[shard.split, shard.stream_blake3] -= 1
-            recoded += 1
+    files = {(shard.split, shard.blake3): shard for shard in after.shards}
+    kept = _counted(before, "blake3") & _counted(after, "blake3")
+    streams = Counter[tuple[str, str]]()
+    for file, times in kept.items():
+        streams[files[file].split, files[file].stream_blake3] += times
+    old, new = (_counted(each, "stream_blake3") - streams for each in (before, after))
+    recoded = (old & new).total()
+    kept_bytes = sum(files[file].bytes * times for file, times in kept.items())
     return ShardCounts(
-        kept=kept,
+        kept=kept.total(),
         kept_bytes=kept_bytes,
         recoded=recoded,
-        new=len(others) - recoded,
-        new_bytes=sum(shard.bytes for shard in others),
-        gone=gone - recoded,
+        new=new.total() - recoded,
+        new_bytes=sum(shard.bytes for shard in after.shards) - kept_bytes,
+        gone=old.total() - recoded,
     )
+
+
+def _counted(manifest: Manifest, digest: str) -> Counter[tuple[str, str]]:
+    return Counter((shard.split, getattr(shard, digest)) for shard in manifest.shards)
 
 
 _UNITS = ("time_domain.", "time_of_day_domain.")
@@ -120,15 +112,10 @@ _COMPOSITES = ("sparse_feature", "weighted_feature")
 _TENSORS = "tensor_representation_group["
 
 
-class Meaning(NamedTuple):
-    """Reasons that say which meanings were lost, and which are new."""
-
-    losses: tuple[str, ...] = ()
-    gains: tuple[str, ...] = ()
-
-
-def compare_meaning(before: Side, after: Side) -> Meaning:
-    """Compare the meaning of the records of two sides, even if the records differ."""
+def compare_meaning(before: Side, after: Side) -> tuple[list[str], list[str]]:
+    """Reasons that say which meanings of records were lost, and which are new, even if the records
+    differ.
+    """
     losses, gains = list[str](), list[str]()
     old_maps, new_maps = before.manifest.labels, after.manifest.labels
     for feature in sorted({*old_maps, *new_maps}):
@@ -141,7 +128,7 @@ def compare_meaning(before: Side, after: Side) -> Meaning:
             gains.append(f"`{feature}` has {more} more {'class' if more == 1 else 'classes'}")
         elif more:
             gains.append(f"the classes of `{feature}` have names now")
-    return Meaning((*losses, *_read_otherwise(before, after)), tuple(gains))
+    return [*losses, *_read_otherwise(before, after)], gains
 
 
 def _class_names(names: Sequence[str]) -> Mapping[int, str]:
@@ -196,8 +183,7 @@ def judge_change(
 ) -> Change:
     """The smallest legal step from one side to the other, and why."""
     old, new = before.manifest, after.manifest
-    meaning = compare_meaning(before, after)
-    losses, gains = list(meaning.losses), list(meaning.gains)
+    losses, gains = compare_meaning(before, after)
     counts: ChangeCounts | None
     if order is not None:
         also = [_patch_reason(old, new, order)]
