@@ -104,7 +104,6 @@ def bytes_hint(manifest: Manifest) -> str:
 
 
 def absent_build(dataset: Dataset) -> NotHereError:
-    """Error for a dataset without a build on this machine."""
     name, folder = dataset.name, layout.build_folder(dataset.name)
     bring = bring_command(dataset.registry.storage.root, folder)
     if has_shards(dataset):
@@ -119,7 +118,6 @@ def absent_build(dataset: Dataset) -> NotHereError:
 
 
 def absent_release(dataset: Dataset, version: Version, manifest: Manifest) -> NotHereError:
-    """Error for a release whose bytes are missing."""
     build = layout.build_folder(dataset.name)
     copy = layout.version_folder(dataset.name, version)
     where = (
@@ -130,7 +128,6 @@ def absent_release(dataset: Dataset, version: Version, manifest: Manifest) -> No
 
 
 def absent_schema(dataset: Dataset) -> NotHereError:
-    """Error for a missing working schema."""
     message = f"`{dataset.name}` has no schema: there is no `{dataset.schema_path}`"
     return not_here(message, schema_hint(dataset))
 
@@ -205,7 +202,6 @@ def absent_version(
 
 
 def has_shards(dataset: Dataset) -> bool:
-    """Whether there are shards in the folder of the dataset's build."""
     folder = dataset.registry.storage.below(layout.build_folder(dataset.name))
     return any(
         entry.kind != "dir" and parse_shard_name(entry.path) is not None

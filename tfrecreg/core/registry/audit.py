@@ -117,7 +117,6 @@ class Audit:
 
 
 def audit(dataset: Dataset) -> Audit:
-    """Audit all releases of a dataset."""
     found = Audit()
     name, versions = dataset.name, dataset.versions
     for version in versions:

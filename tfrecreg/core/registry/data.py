@@ -296,7 +296,6 @@ def resolve(registry: Registry, text: str) -> Build | Release:
 
 
 def version_in_stage(dataset: Dataset, stage: str) -> Version:
-    """The version of the release in a stage."""
     from tfrecreg.core.registry import git
 
     root = dataset.registry.storage.root

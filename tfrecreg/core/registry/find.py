@@ -97,7 +97,6 @@ def find_one(word: TargetLike, registry: RegistryLike | None = None) -> Data:
 def find_target(
     word: TargetLike, *, registry: RegistryLike | None = None, schema: str | None = None
 ) -> Target:
-    """The target named by one word."""
     return target_of(find_one(word, registry), schema=schema)
 
 

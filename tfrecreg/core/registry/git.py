@@ -178,7 +178,6 @@ def list_tags(folder: str, start: str) -> list[GitTag]:
 
 
 def create_tag(folder: str, name: str, commit: str, message: str) -> None:
-    """Create an annotated tag."""
     _run(folder, "tag", "--annotate", "--message", message, "--end-of-options", name, commit)
 
 
@@ -265,7 +264,6 @@ def artifact(dataset: str, folder: str) -> str:
 
 
 def check_stage(stage: str) -> None:
-    """Refuse an invalid stage name."""
     if not _NAME.fullmatch(stage):
         raise UsageError(
             f"`{stage}` is not a stage name: expected letters, digits, `-`, `_` and `/`, "
@@ -274,7 +272,6 @@ def check_stage(stage: str) -> None:
 
 
 def version_tag(name: str, version: str) -> str:
-    """The tag of a registered version."""
     return f"{name}@v{version}"
 
 

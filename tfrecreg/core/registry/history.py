@@ -51,7 +51,6 @@ class Link:
 
 
 def link_of(manifest: Manifest) -> Link:
-    """The link for a release's manifest."""
     release = manifest.release
     if release is None:
         raise ValueError("a build's manifest has no release")
@@ -184,7 +183,6 @@ def expect_intact(
 
 
 def repair_hint(reference: str) -> str:
-    """The hint for files that differ from the manifest."""
     return f"tfrecreg repair {reference}"
 
 

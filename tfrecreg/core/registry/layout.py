@@ -44,7 +44,6 @@ all yanks.
 
 
 def build_folder(dataset: str) -> str:
-    """The folder of the build of `dataset`."""
     return f"{BUILDS}/{dataset}"
 
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from tfrecreg.core.registry.absence import expect_dataset
 from tfrecreg.core.registry.data import Resolved
 from tfrecreg.core.registry.manifest import ChangeCounts, Totals, totals_of
-from tfrecreg.core.registry.registry import Dataset, Registry, Yank, not_yanked, read_yanks
+from tfrecreg.core.registry.registry import Dataset, Registry, Yank, read_yanks
 from tfrecreg.core.values.errors import TfrecregError
 from tfrecreg.core.values.reference import Version
 from tfrecreg.core.values.text import json_data
@@ -42,7 +42,7 @@ def _listed(dataset: Dataset) -> Listed:
         versions = dataset.versions
         latest = str(versions[-1]) if versions else ""
         if versions:
-            kept = not_yanked(dataset)
+            kept = [each for each in versions if not read_yanks(dataset, each)]
             latest = str(kept[-1]) if kept else ""
             state, manifest = "released", dataset.release_manifest((kept or versions)[-1])
             totals = totals_of(manifest)

@@ -544,7 +544,6 @@ class Totals(NamedTuple):
 
 
 def totals_of(manifest: Manifest) -> Totals:
-    """The totals of a parsed manifest."""
     return Totals(
         records=sum(split.records for split in manifest.splits),
         bytes=sum(shard.bytes for shard in manifest.shards),

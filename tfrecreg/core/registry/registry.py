@@ -274,7 +274,6 @@ def read_yanks(dataset: Dataset, version: Version) -> tuple[Yank, ...]:
 
 
 def parse_yanks(data: bytes, where: str) -> tuple[Yank, ...]:
-    """Parse the lines of a file of yanks."""
     found = []
     for number, line in enumerate(data.splitlines(), 1):
         with refusing(

@@ -81,7 +81,6 @@ def _candidates(dataset: Dataset, digest: str) -> Iterator[bytes]:
 
 
 def find_schema(name: str, *, registry: RegistryLike | None = None) -> tuple[str, str]:
-    """The text and the path of a schema."""
     if not looks_like_reference(name):
         return read_schema_file(name), name
     opened = open_registry(registry)

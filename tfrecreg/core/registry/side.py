@@ -137,7 +137,6 @@ class Side:
 
 
 def side_of(found: Built) -> Side:
-    """The side for a build or a release."""
     home = files = None
     if isinstance(found, Resolved):
         home = found.registry.storage

@@ -173,7 +173,6 @@ def _first(error: BaseException) -> BaseException:
 
 
 def store_error(action: str, shown: str, error: BaseException, attempts: int = 1) -> TfrecregError:
-    """The error for a call that failed."""
     if isinstance(error, TfrecregError):
         return error
     kind = kind_of_error(error)

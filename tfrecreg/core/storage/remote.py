@@ -325,7 +325,6 @@ def _time(info: Mapping[str, Any]) -> int:
 
 
 def size_of(info: Mapping[str, Any], shown: str) -> int:
-    """The size of a file in bytes."""
     size = info.get("size")
     if not isinstance(size, int):
         raise StorageError(

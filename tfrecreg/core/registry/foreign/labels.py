@@ -34,7 +34,6 @@ _NUMBERED = re.compile(r"([0-9]{1,9}):\s*(.+)")
 
 
 def read_label_map(path: str) -> LabelMap:
-    """Read a file of class names."""
     place = Path(path)
     storage = LocalStorage(place.parent)
     if storage.stat(place.name) is None:
@@ -43,7 +42,6 @@ def read_label_map(path: str) -> LabelMap:
 
 
 def parse_label_map(data: bytes, path: str) -> LabelMap:
-    """The class names in a file."""
     text = data.decode("utf-8-sig", "surrogateescape")
     if path.endswith((".pbtxt", ".prototxt")) or _ITEM.search(text):
         found = _items(text, path)
