@@ -9,6 +9,7 @@ writes the other files. An exporter that writes the records to files of another 
 from __future__ import annotations
 
 from abc import ABC
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -201,14 +202,10 @@ def refused(task: ShardToExport, why: str) -> RefusedError:
 
 def numbered(shards: Sequence[ShardEntry]) -> Iterator[tuple[ShardEntry, int, int]]:
     """Yield each shard, its number in its split, and how many shards that split has."""
-    totals: dict[str, int] = {}
+    totals, done = Counter(each.split for each in shards), Counter[str]()
     for shard in shards:
-        totals[shard.split] = totals.get(shard.split, 0) + 1
-    done: dict[str, int] = {}
-    for shard in shards:
-        number = done.get(shard.split, 0)
-        done[shard.split] = number + 1
-        yield shard, number, totals[shard.split]
+        yield shard, done[shard.split], totals[shard.split]
+        done[shard.split] += 1
 
 
 BUILD_VERSION = "0.0.0"
