@@ -159,6 +159,7 @@ def test_a_clash_is_listed_and_neither_wins(site: Site) -> None:
     assert names(found) == [("lines", "alpha"), ("lines", "beta"), ("words", "gamma")]
     (clash,) = found.clashes
     assert [one.qualified for one in clash] == ["alpha:lines", "beta:lines"]
+    assert {one.record.kind for one in clash} == {"source"}
     with pytest.raises(PluginError) as caught:
         found.find(SourceRecord, "lines")
     assert caught.value.message == (

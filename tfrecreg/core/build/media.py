@@ -62,10 +62,9 @@ class MediaHeader(NamedTuple):
     """Why the file is incomplete although its header can be read; empty if it is complete."""
 
 
-def require_tinytag(what: str) -> None:
-    """Check that tinytag is installed, without importing it. It reads sounds and videos."""
-    if find_spec("tinytag") is None:
-        raise MissingExtraError(what, "media")
+def _require_tinytag() -> None:
+    if find_spec("tinytag") is None:  # this does not import it
+        raise MissingExtraError("reading sounds and videos", "media")
 
 
 def sniff_media(data: bytes) -> str | None:
@@ -97,7 +96,7 @@ def read_media(data: bytes) -> MediaHeader:
     found = sniff_media(data)
     if found is None:
         raise MediaError("not a sound or a video of a known format")
-    require_tinytag("reading sounds and videos")
+    _require_tinytag()
     from tinytag import TinyTag, TinyTagException
 
     try:
@@ -196,7 +195,7 @@ def media_codecs(kinds: Iterable[MediaKind]) -> Mapping[str, str]:
     """
     if {"audio", "video"}.isdisjoint(kinds):
         return {}
-    require_tinytag("reading sounds and videos")
+    _require_tinytag()
     return {"tinytag": version("tinytag")}
 
 

@@ -280,25 +280,18 @@ def _write(
         else:
             writer.write(made, digest=record_digest(made), key=item.key)
         if compare and number == 0:
-            before = _identity(made)
+            before, again = _identity(made), Notes()
             del made  # keep only one large record in memory
-            _expect_same(source, item, before, notes.remarks)
+            same = _identity(_example(source, item, again)) == before
+            if not same or again.remarks != notes.remarks:
+                raise source.plugin_id.error(
+                    f"made `{item.key}` of the split `{item.split}` twice, and the results differ: "
+                    "`example` must depend on its item alone"
+                )
 
 
 def _identity(made: bytes | Skipped) -> bytes | Skipped:
     return made if isinstance(made, Skipped) else record_digest(made)
-
-
-def _expect_same(
-    source: GuardedSource, item: Item, before: bytes | Skipped, remarks: Sequence[Remark]
-) -> None:
-    """Make the first item of a shard again, and refuse the source if the result differs."""
-    again = Notes()
-    if _identity(_example(source, item, again)) != before or again.remarks != remarks:
-        raise source.plugin_id.error(
-            f"made `{item.key}` of the split `{item.split}` twice, and the results differ: "
-            "`example` must depend on its item alone"
-        )
 
 
 @lru_cache(maxsize=1)

@@ -162,10 +162,9 @@ def expect_no_loss(dataset: Dataset, before: Manifest | None, content: str) -> N
     if before is None or not is_adopted(before) or before.content == content:
         return
     name = dataset.name
-    for version in dataset.versions:
-        release = dataset.release_manifest(version).release
-        if release is not None and release.build == before.digest:
-            return
+    releases = (dataset.release_manifest(version).release for version in dataset.versions)
+    if any(release is not None and release.build == before.digest for release in releases):
+        return
     raise UsageError(
         f"`{layout.build_folder(name)}` was adopted and never released, and holds other records "
         "than this build: they would be lost",

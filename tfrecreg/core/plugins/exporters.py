@@ -9,9 +9,11 @@ writes the other files. An exporter that writes the records to files of another 
 from __future__ import annotations
 
 from abc import ABC
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -53,9 +55,6 @@ ShardMethod = Literal["linked", "copied", "decompressed", "compressed", "convert
 
 _CHUNK = 1 << 20
 
-_EVERYWHERE = LocalStorage("/")
-# Shards may be links to DVC's cache, which lies outside the storage's root.
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShardToExport:
@@ -93,7 +92,8 @@ class ExportedShard:
 
 def expect_file(task: ShardToExport) -> None:
     """Refuse a shard that is missing."""
-    found = _EVERYWHERE.stat(_source(task))
+    # The shard may be a link to DVC's cache, which lies outside the storage's root.
+    found = LocalStorage("/").stat(f"{task.storage.root}/{task.entry.path}".lstrip("/"))
     if found is None or found.kind != "file":
         raise refused(task, "it is missing")
 
@@ -137,18 +137,8 @@ def export_unchanged(task: ShardToExport) -> ExportedShard:
 
 def _link(task: ShardToExport) -> Literal["linked", "copied"]:
     task.folder.link(task.entry.path, task.name, origin=task.storage)
-    target = f"{task.folder.root}/{task.name}".lstrip("/")
-    return "linked" if _inode(_source(task)) == _inode(target) else "copied"
-
-
-def _source(task: ShardToExport) -> str:
-    return f"{task.storage.root}/{task.entry.path}".lstrip("/")
-
-
-def _inode(path: str) -> tuple[int, int]:
-    """The identity of a file. It includes the time, because inodes on two disks may be equal."""
-    entry = _EVERYWHERE.stat(path)
-    return (entry.inode, entry.mtime_ns) if entry is not None else (0, 0)
+    target = Path(task.folder.root, task.name)
+    return "linked" if target.samefile(Path(task.storage.root, task.entry.path)) else "copied"
 
 
 def _decompress(task: ShardToExport) -> Literal["decompressed"]:
@@ -201,14 +191,10 @@ def refused(task: ShardToExport, why: str) -> RefusedError:
 
 def numbered(shards: Sequence[ShardEntry]) -> Iterator[tuple[ShardEntry, int, int]]:
     """Yield each shard, its number in its split, and how many shards that split has."""
-    totals: dict[str, int] = {}
+    totals, done = Counter(each.split for each in shards), Counter[str]()
     for shard in shards:
-        totals[shard.split] = totals.get(shard.split, 0) + 1
-    done: dict[str, int] = {}
-    for shard in shards:
-        number = done.get(shard.split, 0)
-        done[shard.split] = number + 1
-        yield shard, number, totals[shard.split]
+        yield shard, done[shard.split], totals[shard.split]
+        done[shard.split] += 1
 
 
 BUILD_VERSION = "0.0.0"
