@@ -151,7 +151,6 @@ class AnnotationsVisitor(Visitor):
         self, labels: Sequence[Labels], maps: Mapping[str, LabelMap], shard: Shard
     ) -> None:
         self._labels = labels
-        self._maps = maps
         self._texts = {
             feature: {
                 number: name.encode("utf-8", "surrogateescape") for number, name in each.items()
@@ -231,45 +230,30 @@ class AnnotationsVisitor(Visitor):
         if feature is None or feature.kind is not Kind.INT64:
             return False
         values = feature.values
-        counts = self._part.classes.get(labels.label)
-        if counts is None:
-            counts = self._part.classes[labels.label] = ClassCounts()
+        counts = self._part.classes.setdefault(labels.label, ClassCounts())
         for value in values:
             counts.add(value)
-        known = self._maps.get(labels.label)
-        if known is not None:
-            for value in values:
-                if value not in known:
-                    message = f"`{safe(labels.label)}` should be in the label map"
-                    detail = f"found {value}, which has no name"
-                    self._add(batch, position, ANN004, labels.label, message, detail)
+        known = self._texts.get(labels.label)
+        for value in [each for each in values if each not in known] if known is not None else ():
+            message = f"`{safe(labels.label)}` should be in the label map"
+            detail = f"found {value}, which has no name"
+            self._add(batch, position, ANN004, labels.label, message, detail)
         text = example.get(labels.text) if labels.text is not None else None
-        if text is not None and text.kind is Kind.BYTES and text.count == feature.count:
-            self._name(batch, position, labels, values, text)
-        return True
-
-    def _name(
-        self,
-        batch: RecordBatch,
-        position: int,
-        labels: Labels,
-        values: Sequence[int],
-        text: Feature,
-    ) -> None:
-        """Compare the class names in a record with the label map."""
-        texts = self._texts.get(labels.label)
-        if texts is None:
+        if text is None or text.kind is not Kind.BYTES or text.count != feature.count:
+            return True
+        if known is None:
             names = self._part.names.setdefault(labels.label, ClassNames())
             for value, name in zip(values, text.values, strict=True):
                 names.add(value, name)
-            return
+            return True
         for value, name in zip(values, text.values, strict=True):
-            expected = texts.get(value)
-            if expected is not None and name != expected:
+            expected = known.get(value, name)
+            if name != expected:
                 name_of = labels.text or ""
                 message = f"`{safe(name_of)}` should match the name in the label map"
                 detail = f"{value} is `{safe_value(expected)}`, found `{safe_value(name)}`"
                 self._add(batch, position, ANN007, name_of, message, detail)
+        return True
 
 
 _SIDES = (SCH006.code, SCH007.code)
