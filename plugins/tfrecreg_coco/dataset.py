@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from posixpath import join
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
 import msgspec
@@ -548,7 +549,7 @@ class CocoDataset:
         folder, the path is the longest trailing part of `name` that exists inside the raw folder.
         """
         plain = name.replace("\\", "/")
-        path = self._locate(folder, plain) or _below(folder, plain)
+        path = self._locate(folder, plain) or join(folder, plain)
         if _leads_out(plain):
             if path not in self.files:
                 where = "out of the raw folder, at least on some systems"
@@ -560,7 +561,7 @@ class CocoDataset:
 
     def _locate(self, folder: str, name: str) -> str:
         ends = path_ends(name)
-        paths = (_below(folder, end) for end in (ends if _leads_out(name) else ends[:1]))
+        paths = (join(folder, end) for end in (ends if _leads_out(name) else ends[:1]))
         return next((path for path in paths if path in self.files), "")
 
     def _remark_others(self) -> None:
@@ -619,15 +620,8 @@ def _usual_folders(split: str, files: Mapping[str, AnnotationFile]) -> list[str]
     base = above if last == "annotations" else own
     words = dict.fromkeys((*(file.word for file in files.values()), split))
     words.update(dict.fromkeys(_SPELLINGS.get(split, ())))
-    of_split = [
-        _below(base, folder) for word in words if word for folder in (word, f"images/{word}")
-    ]
-    return [*of_split, own, _below(base, "images"), _below(base, "data"), base, ""]
-
-
-def _below(folder: str, path: str) -> str:
-    """`path` inside `folder`. An empty `folder` means the raw folder."""
-    return f"{folder}/{path}" if folder else path
+    of_split = [join(base, each) for word in words if word for each in (word, f"images/{word}")]
+    return [*of_split, own, join(base, "images"), join(base, "data"), base, ""]
 
 
 def _leads_out(path: str) -> bool:

@@ -31,7 +31,7 @@ from tfrecreg.api import (
     safe,
     truncation_text,
 )
-from tfrecreg_huggingface.source import DataFiles, unusable_readme
+from tfrecreg_huggingface.source import Listing, unusable_readme
 
 TypePath = tuple[str, ...]
 
@@ -187,17 +187,17 @@ class _NoFeature(Exception):
 
 
 def plan_columns(
-    files: DataFiles, types: HubTypes, chosen: Sequence[str]
+    listing: Listing, types: HubTypes, chosen: Sequence[str]
 ) -> tuple[tuple[Leaf, ...], Mapping[str, str]]:
     """The leaves of all columns, and the reason for each column that is left out."""
-    names: list[str] = files.schema.names
+    names: list[str] = listing.arrow_schema.names
     unknown = [name for name in chosen if name not in names]
     if unknown or len({*names}) < len(names):
         wrong = f"there is no column `{safe(unknown[0])}`" if unknown else "two have the same name"
         raise _unusable(f"{wrong}; the columns are {listed(names, most=20)}")
     leaves: list[Leaf] = []
     left_out: dict[str, str] = {}
-    for column in files.schema:
+    for column in listing.arrow_schema:
         if chosen and column.name not in chosen:
             left_out[column.name] = "is not named in the option `columns`"
             continue
@@ -206,7 +206,7 @@ def plan_columns(
         except _NoFeature as error:
             left_out[column.name] = str(error)
         else:
-            leaves += [_with_statistics(leaf, files) for leaf in found]
+            leaves += [_with_statistics(leaf, listing) for leaf in found]
     if not leaves:
         raise _unusable("no column has a type that a feature can hold")
     for named in (list(_usual_names(leaves)), leaves):
@@ -217,10 +217,10 @@ def plan_columns(
     raise _unusable(f"two of them would be the same feature `{safe(feature)}`")
 
 
-def exported_columns(files: DataFiles, chosen: Sequence[str]) -> tuple[Leaf, ...]:
+def exported_columns(listing: Listing, chosen: Sequence[str]) -> tuple[Leaf, ...]:
     """The leaves of columns that `tfrecreg export` wrote: one feature each, with the same name."""
     found: list[Leaf] = []
-    for column in files.schema:
+    for column in listing.arrow_schema:
         if column.name in chosen:
             try:
                 found += _leaves(column.name, column.type, (column.name,), (), {})
@@ -277,13 +277,13 @@ def _leaves(
         yield Leaf(column, steps, "value", found, name, is_text, row_lengths=ragged == 1)
 
 
-def _with_statistics(leaf: Leaf, files: DataFiles) -> Leaf:
+def _with_statistics(leaf: Leaf, listing: Listing) -> Leaf:
     # As `path_in_schema` writes it; inside of lists it has other names.
     path = "".join((leaf.column, *leaf.steps))
-    complete = files.is_complete.get(path, False)
+    complete = listing.is_complete.get(path, False)
     if leaf.form in ("image", "media"):
-        complete = files.is_complete.get(f"{path}.bytes", complete)
-    named = leaf.form == "class" and files.is_positive.get(path, False)
+        complete = listing.is_complete.get(f"{path}.bytes", complete)
+    named = leaf.form == "class" and listing.is_positive.get(path, False)
     return replace(leaf, is_complete=complete, is_named=named)
 
 

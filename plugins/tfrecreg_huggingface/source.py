@@ -47,6 +47,14 @@ if TYPE_CHECKING:
     from tfrecreg_huggingface.columns import Leaf
 
 README = "README.md"
+_KEY, _SPLIT, _REST = "__key__", "__split__", "__rest__"
+"""Columns that `tfrecreg export` adds to the features."""
+_SCHEMA = "schema.pbtxt"
+_HEAD = "# The contract of a dataset made by the source `huggingface`. Tighten your copy.\n\n"
+_OVERHEAD = 64
+"""Estimated size in bytes of an example without its values."""
+_PLACE = Struct("<IQ")
+"""The state of an item: the number of its file, and the number of its row in this file."""
 
 
 @dataclass(frozen=True)
@@ -141,12 +149,27 @@ class DataFile:
         return sum(rows for rows, _ in self.groups)
 
 
-class DataFiles:
+class _Exported(msgspec.Struct):
+    """The metadata of files that `tfrecreg export` wrote."""
+
+    labels: dict[str, list[str]]
+
+
+class _Known(NamedTuple):
+    """The parts of the listing that a worker needs."""
+
+    paths: Sequence[str]
+    leaves: Sequence[Leaf]
+    is_exported: bool
+
+
+class Listing:
     """The Parquet files of the configuration that the options or the README choose, in order of
-    their paths, and the facts in their footers.
+    their paths, the facts in their footers, and the features of their columns.
     """
 
-    def __init__(self, raw: Storage, options: HuggingFaceOptions, readme: Readme) -> None:
+    def __init__(self, raw: Storage, options: HuggingFaceOptions) -> None:
+        self.readme = Readme(raw)
         sizes = {
             entry.path: entry.size
             for entry in list_files(raw)
@@ -154,15 +177,15 @@ class DataFiles:
         }
         if not sizes:
             raise RawDataError(f"`{raw.root}` holds no file `*.parquet`")
-        self.config, config = _config(options.config, readme.configs(), sizes)
+        self.config, config = _config(options.config, self.readme.configs(), sizes)
         splits = _splits(options, config, list(sizes))
         self.files = [DataFile(path, splits[path], sizes[path]) for path in sizes if path in splits]
         self.left_out = [path for path in sizes if path not in splits]
         """Files that belong to another configuration, or to no split."""
         self.missing = [*missing_files(sizes, splits)]
         """One entry for each file that a numbered set lacks."""
-        self.schema: Any = None
-        """The Arrow schema, which all files share."""
+        self.arrow_schema: Any = None
+        """The schema that all files share."""
         self.is_complete: dict[str, bool] = {}
         """Whether a column certainly has no null, by the column's path."""
         self.is_positive: dict[str, bool] = {}
@@ -170,11 +193,12 @@ class DataFiles:
         for each in self.files:
             with raw.open(each.path) as reader, ParquetReader(reader, each.path) as parquet:
                 self._read_footer(each, parquet)
+        self._plan(raw, options)
 
     def _read_footer(self, file: DataFile, parquet: ParquetReader) -> None:
-        self.schema = self.schema or parquet.schema
-        if not parquet.schema.equals(self.schema):
-            odd = [*{*map(str, self.schema)} ^ {*map(str, parquet.schema)}]
+        self.arrow_schema = self.arrow_schema or parquet.schema
+        if not parquet.schema.equals(self.arrow_schema):
+            odd = [*{*map(str, self.arrow_schema)} ^ {*map(str, parquet.schema)}]
             raise RawDataError(
                 f"`{file.path}` has other columns than `{self.files[0].path}`: "
                 f"{listed(sorted(odd), most=4)}; `config` selects the files of a configuration"
@@ -190,6 +214,33 @@ class DataFiles:
                 lowest = found.min if is_integer and found.has_min_max else None
                 positive = isinstance(lowest, int) and lowest >= 0
                 self.is_positive[path] = self.is_positive.get(path, True) and positive
+
+    def _plan(self, raw: Storage, options: HuggingFaceOptions) -> None:
+        """Find the columns, their features, the class names and the schema."""
+        from tfrecreg_huggingface.columns import exported_columns, hub_types, plan_columns
+
+        metadata, names = self.arrow_schema.metadata or {}, self.arrow_schema.names
+        self.no_columns: Mapping[str, str] = {}
+        """The reason for each column that is left out."""
+        is_exported = options.restore and b"tfrecreg" in metadata and {_KEY, _REST} <= {*names}
+        if is_exported:
+            labels, self.schema = _exported(raw, metadata[b"tfrecreg"])
+            self.labels: Mapping[str, Sequence[str]] = labels
+            chosen = [name for name in names if name not in (_KEY, _SPLIT, _REST)]
+            leaves = exported_columns(self, chosen)
+        else:
+            features = self.readme.info(self.config).get("features") or []
+            leaves, self.no_columns = plan_columns(
+                self, hub_types(metadata, features), options.columns
+            )
+            classes = [leaf for leaf in leaves if leaf.form == "class" and leaf.names]
+            self.labels = {leaf.features[0]: leaf.names for leaf in classes}
+            self.schema = _HEAD + "".join(leaf.schema() for leaf in leaves)
+        self.known = _Known(tuple(each.path for each in self.files), leaves, is_exported)
+        self.rows: Counter[str] = Counter()
+        """Number of rows by split."""
+        for each in self.files:
+            self.rows[each.split] += each.rows
 
 
 def _config(
@@ -256,61 +307,6 @@ def _rules(found: Any) -> Iterator[tuple[str, str]]:
             yield str(split), str(pattern)
 
 
-_KEY, _SPLIT, _REST = "__key__", "__split__", "__rest__"
-"""Columns that `tfrecreg export` adds to the features."""
-_SCHEMA = "schema.pbtxt"
-_HEAD = "# The contract of a dataset made by the source `huggingface`. Tighten your copy.\n\n"
-_OVERHEAD = 64
-"""Estimated size in bytes of an example without its values."""
-_PLACE = Struct("<IQ")
-"""The state of an item: the number of its file, and the number of its row in this file."""
-
-
-class _Exported(msgspec.Struct):
-    """The metadata of files that `tfrecreg export` wrote."""
-
-    labels: dict[str, list[str]]
-
-
-class _Known(NamedTuple):
-    """The parts of the listing that a worker needs."""
-
-    paths: Sequence[str]
-    leaves: Sequence[Leaf]
-    is_exported: bool
-
-
-class _Listing:
-    """The files and the features of their columns, according to the README and the footers."""
-
-    def __init__(self, raw: Storage, options: HuggingFaceOptions) -> None:
-        from tfrecreg_huggingface.columns import exported_columns, hub_types, plan_columns
-
-        self.readme = Readme(raw)
-        self.found = DataFiles(raw, options, self.readme)
-        metadata, names = self.found.schema.metadata or {}, self.found.schema.names
-        self.left_out: Mapping[str, str] = {}
-        """The reason for each column that is left out."""
-        is_exported = options.restore and b"tfrecreg" in metadata and {_KEY, _REST} <= {*names}
-        if is_exported:
-            labels, self.schema = _exported(raw, metadata[b"tfrecreg"])
-            self.labels: Mapping[str, Sequence[str]] = labels
-            chosen = [name for name in names if name not in (_KEY, _SPLIT, _REST)]
-            leaves = exported_columns(self.found, chosen)
-        else:
-            features = self.readme.info(self.found.config).get("features") or []
-            types = hub_types(metadata, features)
-            leaves, self.left_out = plan_columns(self.found, types, options.columns)
-            classes = [leaf for leaf in leaves if leaf.form == "class" and leaf.names]
-            self.labels = {leaf.features[0]: leaf.names for leaf in classes}
-            self.schema = _HEAD + "".join(leaf.schema() for leaf in leaves)
-        self.known = _Known(tuple(each.path for each in self.found.files), leaves, is_exported)
-        self.rows: Counter[str] = Counter()
-        """Number of rows by split."""
-        for each in self.found.files:
-            self.rows[each.split] += each.rows
-
-
 class HuggingFaceSource(Source):
     """Rows of Parquet files. An item's key is its file and row, or the value of a column.
 
@@ -329,15 +325,15 @@ class HuggingFaceSource(Source):
         return type(self), (self._raw, self._options), {"_known": self._known}
 
     @cached_property
-    def _listing(self) -> _Listing:
-        return _Listing(self._raw, self._options)
+    def _listing(self) -> Listing:
+        return Listing(self._raw, self._options)
 
     @cached_property
     def _known(self) -> _Known:
         return self._listing.known
 
     def raw_files(self) -> Iterator[RawFile]:
-        for each in self._listing.found.files:
+        for each in self._listing.files:
             decoded = sum(size for _, size in each.groups)
             yield RawFile(each.path, each.size, max(each.size, decoded))
 
@@ -351,14 +347,14 @@ class HuggingFaceSource(Source):
         return {"pyarrow": version("pyarrow")}
 
     def items(self) -> Iterator[Item | Skipped | Remark]:
-        files, left_out = self._listing.found.files, self._listing.found.left_out
+        files, left_out = self._listing.files, self._listing.left_out
         split = files[0].split
         if left_out:
             detail = f"Parquet files are left out, the first of them `{safe(left_out[0])}`"
             yield Remark(split, left_out[0], "SRC117", detail, len(left_out))
-        for column, why in self._listing.left_out.items():
+        for column, why in self._listing.no_columns.items():
             yield Remark(split, column, "SRC117", f"the column `{safe(column)}` {why}")
-        yield from self._listing.found.missing
+        yield from self._listing.missing
         yield from self._other_counts()
         seen: dict[str, set[str]] = {each.split: set() for each in files}
         for number, file in enumerate(files):
@@ -382,7 +378,7 @@ class HuggingFaceSource(Source):
     def _other_counts(self) -> Iterator[Remark]:
         """Remarks on splits whose number of rows differs from the README."""
         found = self._listing.rows
-        said = self._listing.readme.examples(self._listing.found.config)
+        said = self._listing.readme.examples(self._listing.config)
         normal = normal_splits(list(said))
         for name, count in said.items() if not self._options.splits else ():
             rows = found[normal[name]]
@@ -408,14 +404,14 @@ class HuggingFaceSource(Source):
                     yield from batch.column(batch.schema.get_field_index(column)).to_pylist()
 
     def describe(self) -> Mapping[str, str]:
-        files = self._listing.found.files
-        found = {"configuration": safe(self._listing.found.config)}
+        files = self._listing.files
+        found = {"configuration": safe(self._listing.config)}
         for split, rows in sorted(self._listing.rows.items()):
             count = sum(each.split == split for each in files)
             found[f"split {split}"] = f"rows: {rows:,}, files: {count}"
         columns = dict.fromkeys(leaf.column for leaf in self._known.leaves)
         found["columns"] = ", ".join(safe(name, limit=60) for name in columns)
-        for column, why in self._listing.left_out.items():
+        for column, why in self._listing.no_columns.items():
             found[f"left out {safe(column, limit=60)}"] = safe(why, limit=200)
         if self._known.is_exported:
             found["layout"] = "exported by tfrecreg: its records are restored"

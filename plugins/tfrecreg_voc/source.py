@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from posixpath import join
 from typing import Any, ClassVar, Literal, NamedTuple
 from xml.etree import ElementTree
 
@@ -200,8 +201,8 @@ class VocDataset:
     def mask_of(self, image: str, kind: str) -> str:
         """The PNG of an image's segmentation; empty without one."""
         folder, _, name = image.rpartition("/")
-        base = _joined(folder.rpartition("/")[0], MASK_FOLDERS[kind])
-        path = _joined(base, name.rpartition(".")[0] + ".png")
+        base = join(folder.rpartition("/")[0], MASK_FOLDERS[kind])
+        path = join(base, name.rpartition(".")[0] + ".png")
         return path if path in self.files and self.files[path].kind == "file" else ""
 
     def annotation(self, xml: str) -> VocAnnotation:
@@ -244,7 +245,7 @@ class VocDataset:
 
     def _read_list(self, path: str) -> Iterator[VocEntry]:
         base = f"/{path}".rpartition("/ImageSets/")[0][1:]
-        images, annotations = _joined(base, "JPEGImages"), _joined(base, "Annotations")
+        images, annotations = join(base, "JPEGImages"), join(base, "Annotations")
         for text in self._lines(path):
             # `Layout` and lists of classes have a number after the name, other lists a suffix.
             names = [text, _NUMBER.sub("", text)]
@@ -291,7 +292,7 @@ class VocDataset:
         """The image named like an XML, in the XML's folder or in an image folder. May be empty."""
         folder, _, name = xml.rpartition("/")
         stem = name[: -len(".xml")]
-        paths = (self._images.get(_joined(each, stem), "") for each in _image_folders(folder))
+        paths = (self._images.get(join(each, stem), "") for each in _image_folders(folder))
         return next(filter(None, paths), "")
 
     def _with_image(self, entry: VocEntry) -> VocEntry:
@@ -303,7 +304,7 @@ class VocDataset:
         except SkipImage:
             return entry
         folders = _image_folders(entry.xml.rpartition("/")[0])
-        paths = (_joined(folder, name) for folder in folders)
+        paths = (join(folder, name) for folder in folders)
         found = next((each for each in paths if each in self.files and _kind(each) == "image"), "")
         return entry._replace(image=found)
 
@@ -373,11 +374,6 @@ def _kind(path: str) -> str:
     if not {*MASK_FOLDERS.values()}.isdisjoint(folders):
         return "mask"
     return "xml" if suffix == ".xml" else "image" if suffix in VOC_SUFFIXES else "other"
-
-
-def _joined(folder: str, path: str) -> str:
-    """The path of a file in a folder. The raw folder is the empty path."""
-    return f"{folder}/{path}" if folder else path
 
 
 def _image_folders(folder: str) -> Iterator[str]:
