@@ -29,7 +29,6 @@ from tfrecreg.builtin.training.selection import Selection
 from tfrecreg.core.example import columns as layouts
 from tfrecreg.core.example.decode import decode_or_none
 from tfrecreg.core.example.model import Kind
-from tfrecreg.core.records.batch_columns import layout_columns
 from tfrecreg.core.registry.splits import even_parts
 
 
@@ -102,7 +101,7 @@ class BlockReader:
                 return found
         lengths = np.fromiter(map(len, payloads), np.int64, len(payloads))
         memory = b"".join(payloads)
-        rows, columns = layout_columns(layout, memory, np.cumsum(lengths) - lengths, lengths)
+        rows, columns = layouts.read_columns(layout, memory, np.cumsum(lengths) - lengths, lengths)
         if 2 * len(rows) < len(payloads):
             self._layout = None  # the next block may show a better layout
         if not len(rows):
