@@ -30,7 +30,6 @@ from tfrecreg.core.example.sequences import (
     has_lists_field,
     read_sequence,
 )
-from tfrecreg.core.records.batch_columns import layout_columns
 from tfrecreg.core.schema.compiled import TensorSpec, compile_schema, tensor_specs
 from tfrecreg.core.schema.definition import Schema
 from tfrecreg.core.values.errors import RefusedError, UsageError
@@ -377,7 +376,7 @@ class BlockReader:
                 return found
         lengths = np.fromiter(map(len, payloads), np.int64, len(payloads))
         memory = b"".join(payloads)
-        rows, columns = layout_columns(layout, memory, np.cumsum(lengths) - lengths, lengths)
+        rows, columns = layouts.read_columns(layout, memory, np.cumsum(lengths) - lengths, lengths)
         if 2 * len(rows) < len(payloads):
             self._layout = None  # the next block may show a better layout
         if not len(rows):

@@ -3,8 +3,8 @@ columns.
 
 The digest of a canonical payload is the digest of its bytes, and most payloads are canonical. The
 compiled scanner (`walk.c`) finds canonical payloads, and hashes several payloads of up to 1 KiB at
-once. The scanner also reads payloads of one layout as columns. Without the scanner, each payload is
-decoded and hashed by itself.
+once. Without the scanner, each payload is decoded and hashed by itself. The scanner also reads
+payloads as columns, as :func:`tfrecreg.core.example.columns.read_columns` does with NumPy.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from tfrecreg.core.example.columns import Column, Layout, Slot, layout_of
+from tfrecreg.core.example import columns as with_numpy
+from tfrecreg.core.example.columns import Column, Layout, Slot, entry_head, layout_of
 from tfrecreg.core.example.decode import canonical, decode_fast
-from tfrecreg.core.example.model import Example, varint
+from tfrecreg.core.example.model import Example
 from tfrecreg.core.records.batch import RecordBatch
 from tfrecreg.core.records.hashing import DIGEST_BYTES, record_digest
 from tfrecreg.core.records.scanner import load_scanner, scanner_kind
@@ -81,12 +82,9 @@ def digests_of(payloads: Sequence[bytes]) -> npt.NDArray[np.uint8]:
 def layout_columns(
     layout: Layout, memory: bytes, starts: Sequence[int] | _Ints, lengths: Sequence[int] | _Ints
 ) -> tuple[_Ints, list[Column]]:
-    """The positions of the payloads that have `layout`, and a column of values for each slot.
-
-    The compiled scanner finds all canonical payloads of the layout; without it, none is found.
-    """
+    """Like :func:`tfrecreg.core.example.columns.read_columns`, with compiled code if possible."""
     if scanner_kind() == "python":
-        return np.empty(0, np.int64), []
+        return with_numpy.read_columns(layout, memory, starts, lengths)
     places, sizes = (np.ascontiguousarray(each, np.int64) for each in (starts, lengths))
     heads, slots = _compiled(layout)
     rows = np.empty(len(places), np.int64)
@@ -144,7 +142,6 @@ def _compiled(layout: Layout) -> tuple[bytes, _Ints]:
     """
     heads, slots = b"", []
     for slot in layout:
-        key = slot.name.encode("utf-8", "surrogateescape")
-        heads += b"\n" + varint(len(key)) + key + b"\x12"
+        heads += entry_head(slot)
         slots.append((len(heads), slot.kind << 3 | 2, slot.values))
     return heads, np.array(slots, np.int64)
