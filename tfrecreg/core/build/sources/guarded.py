@@ -316,6 +316,10 @@ def _entry(kinds: tuple[type[E], ...], own: frozenset[str], entry: object) -> E:
     # Plain texts, not instances of a plugin's subclass, because they travel to workers.
     plain = [str(each) if isinstance(each, str) else each for each in cast("E", entry)]
     found: E = _converted(kind, plain)
+    try:
+        "".join(each for each in plain if isinstance(each, str)).encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError as error:
+        raise _Wrong(f"a text in it is not valid: {error}") from None
     if not isinstance(found, RawFile) and not is_split_name(found.split):
         raise _Wrong(f"the split `{found.split}` should have only letters, digits and underscores")
     code = found.code if isinstance(found, Skipped | Remark) else None
