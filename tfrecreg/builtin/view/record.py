@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property, partial
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -221,24 +221,14 @@ _HEX = 256
 _UNITS = {"context": "value", "list": "step"}
 
 
-class LedgerRows:
-    """The rows about items in the ledger of a build, read on first use."""
-
-    def __init__(self, target: Target) -> None:
-        self._target = target
-
-    def of(self, split: str, key: str | None) -> dict[str, Any] | None:
-        """The ledger's row about an item; None if there is none."""
-        return self._rows.get((split, key)) if key is not None else None
-
-    @cached_property
-    def _rows(self) -> dict[tuple[str, str], dict[str, Any]]:
-        try:
-            lines = ledger_lines(self._target) or []
-        except TfrecregError:
-            return {}  # the check reports it
-        rows = map(json.loads, lines)
-        return {(str(row.get("split")), str(row.get("key"))): row for row in rows}
+def ledger_rows(target: Target) -> dict[tuple[str, str], dict[str, Any]]:
+    """The rows about items in the ledger of a build, by split and key."""
+    try:
+        lines = ledger_lines(target) or []
+    except TfrecregError:
+        return {}  # the check reports it
+    rows = map(json.loads, lines)
+    return {(str(row.get("split")), str(row.get("key"))): row for row in rows}
 
 
 def whole_record(browsed: Browsed, number: int) -> dict[str, Any]:
@@ -261,7 +251,7 @@ def whole_record(browsed: Browsed, number: int) -> dict[str, Any]:
         "previous": _place(browsed, number - 1),
         "next": _place(browsed, number + 1),
     }
-    row = browsed.ledger.of(seen.split, key)
+    row = browsed.ledger.get((seen.split, key)) if key is not None else None
     if row is not None:
         found["ledger"] = {name: safe(str(value), limit=1000) for name, value in row.items()}
     if isinstance(payload, bytes):
