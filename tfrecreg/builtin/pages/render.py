@@ -25,7 +25,7 @@ from tfrecreg._version import __version__
 from tfrecreg.builtin.pages.content import Page, PageChange, PageDifference
 from tfrecreg.builtin.pages.features import class_charts
 from tfrecreg.builtin.pages.records import PagePlace, PageRecord, read_records
-from tfrecreg.builtin.pages.survey import Survey, SurveyValidator
+from tfrecreg.builtin.pages.survey import Survey, SurveyValidator, merged
 from tfrecreg.builtin.releases.diff.result import SPLIT_COUNTS, RecordDiff
 from tfrecreg.builtin.releases.diff.run import diff
 from tfrecreg.builtin.statistics.summary import STATS_COLUMNS, stats_row
@@ -227,17 +227,15 @@ def difference_of(
     result = diff(before, after, engine=engine, progress=progress)
     first, second = _target(before), _target(after)
     chosen = [each for kind in result.examples.values() for each in kind[:_CHANGES]]
-    gone = [each for each in chosen if each.kind == "removed"]
+    gone = {_key_before(each) for each in chosen if each.kind != "added"}
+    old = _read(first, _places_of(first, gone))
     here = [each for each in chosen if each.kind != "removed"]
-    old = _read(first, {_place(first, each): _key(each) for each in gone})
-    new = _read(second, {_place(second, each): _key(each) for each in here})
-    known = [each for each in here if each.kind != "added"]
-    old |= _read(first, _places_of(first, {_key_before(each) for each in known}))
+    new = _read(second, {_place(second, each): (each.split, each.key) for each in here})
     changes = tuple(
         PageChange(
             change=each,
-            before=old.get(_key(each) if each.kind == "removed" else _key_before(each)),
-            after=new.get(_key(each)) if each.kind != "removed" else None,
+            before=old.get(_key_before(each)) if each.kind != "added" else None,
+            after=new.get((each.split, each.key)) if each.kind != "removed" else None,
         )
         for each in chosen
     )
@@ -249,10 +247,6 @@ def difference_of(
 
 _Key = tuple[str, str]
 """Split and key of an example."""
-
-
-def _key(change: RecordDiff) -> _Key:
-    return change.split, change.key
 
 
 def _key_before(change: RecordDiff) -> _Key:
@@ -299,9 +293,5 @@ def _balance(
     first: Mapping[str, Survey], second: Mapping[str, Survey], labels: Mapping[str, Sequence[str]]
 ) -> tuple[Bars, ...]:
     """Charts of the classes before and after."""
-    sides = {"before": Survey(), "after": Survey()}
-    for side, surveys in zip(sides.values(), (first, second), strict=True):
-        for each in surveys.values():
-            for feature, counts in each.classes.items():
-                side.count_classes(feature, counts)
+    sides = {"before": merged(first.values()), "after": merged(second.values())}
     return tuple(class_charts(sides, labels))
