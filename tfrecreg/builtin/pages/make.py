@@ -30,7 +30,6 @@ from tfrecreg.core.storage.interface import Storage
 from tfrecreg.core.terminal.output import write_text
 from tfrecreg.core.values.errors import TfrecregError
 from tfrecreg.core.values.progress import SILENT, Progress
-from tfrecreg.core.values.shards import in_reading_order
 from tfrecreg.core.values.text import ShortRepr, safe
 from tfrecreg.core.workers.interface import Engine
 
@@ -89,8 +88,6 @@ def diff_page(
     return render_difference(found), found.result
 
 
-_SAMPLE = 8
-"""Maximum number of images of a dataset on the first page."""
 _BUILD = "build.html"
 
 
@@ -179,19 +176,11 @@ def _site_entry(dataset: Dataset, pages: Mapping[str, Page], problem: str) -> Si
     if page is None:
         return SiteEntry(name=dataset.name, problem=problem or "never built")
     (target,) = page.targets
-    manifest = target.provenance.manifest if target.provenance is not None else None
-    counts = {each.name: each.records for each in manifest.splits} if manifest else {}
-    records = [record for gallery in target.galleries[:1] for record in gallery.records]
-    images = [each.image for each in records if each.image is not None]
     return SiteEntry(
         name=dataset.name,
+        target=target,
         page=_file(target.report.target),
-        status=target.report.status,
         releases=releases,
-        records=sum(counts.values()),
-        bytes=sum(each.bytes for each in manifest.shards) if manifest else 0,
-        splits=dict(sorted(counts.items(), key=lambda each: in_reading_order(each[0]))),
-        sample=tuple(images[:_SAMPLE]),
         problem=problem,
     )
 

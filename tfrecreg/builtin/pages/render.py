@@ -16,13 +16,13 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
 from operator import attrgetter, itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from jinja2 import DictLoader, Environment, StrictUndefined
 from markupsafe import Markup, escape
 
 from tfrecreg._version import __version__
-from tfrecreg.builtin.pages.content import Page, PageChange, PageDifference
+from tfrecreg.builtin.pages.content import Page, PageChange, PageDifference, TargetPage
 from tfrecreg.builtin.pages.features import class_charts
 from tfrecreg.builtin.pages.records import PagePlace, PageRecord, read_records
 from tfrecreg.builtin.pages.survey import Survey, SurveyValidator, merged
@@ -51,9 +51,6 @@ from tfrecreg.core.values.text import count, safe, si_bytes
 from tfrecreg.core.workers.interface import Engine
 from tfrecreg.core.workers.local import LocalEngine
 
-if TYPE_CHECKING:
-    from tfrecreg.builtin.pages.records import PageImage
-
 _TEMPLATES = (
     "base.html.j2",
     "page.html.j2",
@@ -72,17 +69,12 @@ class SiteEntry:
     """One dataset on the first page of a site."""
 
     name: str
+    target: TargetPage | None = None
+    """Its newest version; None if it was never built."""
     page: str = ""
-    """Path of its newest page; empty if it was never built."""
-    status: str = ""
-    """``pass``, ``fail`` or ``error`` of that page's check; empty without a page."""
+    """Path of the page about `target`."""
     releases: Mapping[str, str] = field(default_factory=dict)
     """The page of each version, the newest first."""
-    records: int = 0
-    bytes: int = 0
-    splits: Mapping[str, int] = field(default_factory=dict)
-    sample: tuple[PageImage, ...] = ()
-    """A few images."""
     problem: str = ""
     """Why there is no page, or why pages are missing; may be empty."""
 
