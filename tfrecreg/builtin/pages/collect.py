@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice, zip_longest
 
@@ -12,7 +12,6 @@ from tfrecreg.builtin.pages.content import (
     Gallery,
     Page,
     PageFinding,
-    PageLocation,
     PageProvenance,
     TargetPage,
     figures_of,
@@ -36,7 +35,7 @@ from tfrecreg.core.registry.listing import log
 from tfrecreg.core.registry.registry import Registry, RegistryLike
 from tfrecreg.core.values.config import Waiver
 from tfrecreg.core.values.errors import MissingExtraError, RefusedError, TfrecregError, UsageError
-from tfrecreg.core.values.findings import Finding
+from tfrecreg.core.values.findings import Finding, Location
 from tfrecreg.core.values.progress import SILENT, Progress
 from tfrecreg.core.values.shards import in_reading_order
 from tfrecreg.core.values.text import count, safe
@@ -194,31 +193,29 @@ def _findings(
     judged = judged[:_FINDINGS]
     records: dict[PagePlace, PageRecord] = {}
     if target is not None:
-        places = [
-            PagePlace(location.shard, location.record)
-            for finding, _ in judged
-            for location in finding.locations[:_PLACES]
-            if location.shard is not None and location.record is not None
-        ]
-        records = read_records(target, list(dict.fromkeys(places))[:_RECORDS])
+        wanted = dict.fromkeys(
+            place for finding, _ in judged for place in _places(finding.locations[:_PLACES])
+        )
+        read = read_records(target, list(wanted)[:_RECORDS])
+        for place, record in read.items():  # the page reports only once what all records lack
+            problem = record.problem.removesuffix(notice).removesuffix("; ")
+            records[place] = replace(record, problem=problem)
     for finding, waiver in judged:
-        code = code_named(finding.code)
-        locations = []
-        for location in finding.locations:
-            number = -1 if location.record is None else location.record
-            place = PagePlace(location.shard or "", number)
-            record = records.get(place)
-            if record is not None:  # the page reports only once what all records lack
-                problem = record.problem.removesuffix(notice).removesuffix("; ")
-                record = replace(record, problem=problem)
-            command = _command(target, place) if target is not None and number >= 0 else ""
-            locations.append(PageLocation(location=location, record=record, command=command))
+        code, places = code_named(finding.code), _places(finding.locations)
         yield PageFinding(
             finding=finding,
             waiver=waiver,
             explanation=code.page if code is not None else "",
-            locations=tuple(locations),
+            records=tuple(records[place] for place in places if place in records),
+            command=_command(target, places[0]) if target is not None and places else "",
         )
+
+
+def _places(locations: Iterable[Location]) -> list[PagePlace]:
+    """The places of the records that the locations name."""
+    return [
+        PagePlace(each.shard or "", each.record) for each in locations if each.record is not None
+    ]
 
 
 def _command(target: Target, place: PagePlace) -> str:

@@ -18,7 +18,7 @@ from tfrecreg.core.registry.listing import LogEntry
 from tfrecreg.core.registry.manifest import Manifest
 from tfrecreg.core.schema.labels import IMAGE_LABEL, OBJECT_LABEL
 from tfrecreg.core.values.config import Waiver
-from tfrecreg.core.values.findings import Finding, Location
+from tfrecreg.core.values.findings import Finding
 from tfrecreg.core.values.shards import in_reading_order
 from tfrecreg.core.values.text import count, safe, si_bytes
 
@@ -48,17 +48,6 @@ class Gallery:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PageLocation:
-    """One location of a finding, with its record."""
-
-    location: Location
-    record: PageRecord | None
-    """The record; None if the location names no record or the page already shows enough."""
-    command: str = ""
-    """The command that prints the record; empty if the location names no record."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class PageFinding:
     """A finding with its explanation and its records."""
 
@@ -67,7 +56,10 @@ class PageFinding:
     """The waiver that accepts the finding; None if it is not accepted."""
     explanation: str
     """The page that explains the finding's code; empty if this version does not know the code."""
-    locations: tuple[PageLocation, ...]
+    records: tuple[PageRecord, ...] = ()
+    """The records at its first locations."""
+    command: str = ""
+    """The command that prints a record; empty if no location names a record."""
 
     def table(self) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
         """The headings and rows of the locations' table, without columns that are always empty."""
@@ -81,7 +73,7 @@ class PageFinding:
                 each.key or "",
                 each.detail or "",
             )
-            for each in (place.location for place in self.locations)
+            for each in self.finding.locations
         ]
         used = [at for at in range(len(_COLUMNS)) if any(row[at] for row in rows)]
         return (

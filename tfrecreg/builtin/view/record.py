@@ -20,7 +20,7 @@ from tfrecreg.core.example.format_payload import (
     images_in,
     words,
 )
-from tfrecreg.core.example.kinds import PayloadKind, kind_of
+from tfrecreg.core.example.kinds import PayloadKind, kind_of, payload_kind
 from tfrecreg.core.example.model import Example, Feature, Kind
 from tfrecreg.core.images.drawing import COLORS, Drawing, class_color, drawing_of, marks_of
 from tfrecreg.core.images.read import sniff
@@ -98,8 +98,7 @@ def example_of(payload: bytes) -> Example | None:
 
 def payload_parts(payload: bytes, decoders: Decoders) -> Sequence[ShownPart]:
     """The parts of a payload that is not an Example."""
-    kind = kind_of(payload, 0, len(payload), decode_or_none(payload))
-    return describe_payload(payload, kind, partial(words, decoders=decoders))
+    return describe_payload(payload, payload_kind(payload), partial(words, decoders=decoders))
 
 
 def first_image(example: Example, decoders: Decoders) -> ShownImage | None:
@@ -205,11 +204,11 @@ def _shapes(drawing: Drawing, example: Example) -> dict[str, Any]:
     return {"boxes": boxes, "polygons": polygons, "points": points}
 
 
-def classes_of(labels: Mapping[str, Sequence[str]], most: int = 1000) -> Iterator[dict[str, Any]]:
+def classes_of(labels: Mapping[str, Sequence[str]]) -> Iterator[dict[str, Any]]:
     """The classes of a target with their colors."""
     seen: set[tuple[int, str]] = set()
     for _, names in sorted(labels.items()):
-        for number, name in islice(enumerate(names), most):
+        for number, name in islice(enumerate(names), 1000):
             if name and (number, name) not in seen:
                 seen.add((number, name))
                 color = COLORS[class_color(number)]
