@@ -12,13 +12,13 @@ import hashlib
 import itertools
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib import resources
 from operator import attrgetter, itemgetter
+from pathlib import Path
 from typing import Any
 
-from jinja2 import DictLoader, Environment, StrictUndefined
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from tfrecreg._version import __version__
@@ -51,16 +51,12 @@ from tfrecreg.core.values.text import count, safe, si_bytes
 from tfrecreg.core.workers.interface import Engine
 from tfrecreg.core.workers.local import LocalEngine
 
-_TEMPLATES = (
-    "base.html.j2",
-    "page.html.j2",
-    "index.html.j2",
-    "records.html.j2",
-    "difference.html.j2",
-    "macros.html.j2",
-)
-
-
+_TEMPLATES = Path(__file__).with_name("templates")
+_CHARTS: Mapping[type, Callable[[Any], Markup]] = {
+    Bars: bar_chart,
+    Histogram: column_chart,
+    Scatter: scatter_chart,
+}
 _TICKS = re.compile(r"`([^`\n]+)`")
 
 
@@ -130,7 +126,7 @@ def _render(template: str, **content: Any) -> str:
 @functools.cache
 def _environment() -> Environment:
     environment = Environment(
-        loader=DictLoader({name: _text(name) for name in _TEMPLATES}),
+        loader=FileSystemLoader(_TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -138,7 +134,7 @@ def _environment() -> Environment:
     )
     environment.filters.update(
         size=si_bytes,
-        chart=_chart,
+        chart=lambda chart: _CHARTS[type(chart)](chart),
         base64=base64.b64encode,
         shown=lambda text: safe(text, limit=400),
         lines=_lines,
@@ -155,16 +151,6 @@ def _environment() -> Environment:
     environment.globals["stats_columns"] = STATS_COLUMNS
     environment.globals["split_counts"] = SPLIT_COUNTS
     return environment
-
-
-def _chart(chart: Bars | Histogram | Scatter) -> Markup:
-    match chart:
-        case Histogram():
-            return column_chart(chart)
-        case Bars():
-            return bar_chart(chart)
-        case Scatter():
-            return scatter_chart(chart)
 
 
 def _in_order(splits: Iterable[Any], name: str) -> list[Any]:
@@ -195,8 +181,7 @@ def _hash(text: str) -> str:
 
 
 def _text(name: str) -> str:
-    folder = resources.files("tfrecreg.builtin.pages") / "templates"
-    return (folder / name).read_text(encoding="utf-8")
+    return (_TEMPLATES / name).read_text(encoding="utf-8")
 
 
 _CHANGES = 12

@@ -8,7 +8,7 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
@@ -263,17 +263,9 @@ def _attachment(name: str) -> dict[str, str]:
 @cache
 def _static_files() -> Mapping[str, bytes]:
     """The static files of the web page, by path. Only these paths are served."""
-    root = files("tfrecreg.builtin.view") / "static"
-    found: dict[str, bytes] = {}
-    folders = [("", root)]
-    while folders:
-        path, folder = folders.pop()
-        for each in folder.iterdir():
-            if each.is_dir():
-                folders.append((f"{path}{each.name}/", each))
-            elif each.name.rpartition(".")[2] in _TYPES:
-                found[f"{path}{each.name}"] = each.read_bytes()
-    return found
+    root = Path(__file__).with_name("static")
+    found = (each for each in root.rglob("*.*") if each.suffix[1:] in _TYPES)
+    return {each.relative_to(root).as_posix(): each.read_bytes() for each in found}
 
 
 def _static(path: str) -> Response:
