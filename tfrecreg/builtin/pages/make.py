@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from html import escape
 
 from tfrecreg.builtin.pages.collect import Surveys, make_page, provenance_of
-from tfrecreg.builtin.pages.content import Page
+from tfrecreg.builtin.pages.content import Page, TargetPage
 from tfrecreg.builtin.pages.records import PagePlace, read_records
 from tfrecreg.builtin.pages.render import (
     SiteEntry,
@@ -134,16 +134,22 @@ def site(
                     pages[version.name] = _page(version, engine, progress)
             except TfrecregError as error:
                 problem = f"{error.message}: {error.hint}" if error.hint else error.message
-            links = {
-                name.partition("@")[2]: _file(name).partition("/")[2]
-                for name in pages
-                if "@" in name
-            }
+            releases = {name.partition("@")[2]: _file(name) for name in pages if "@" in name}
+            links = {version: place.partition("/")[2] for version, place in releases.items()}
             for name, page in pages.items():
                 _write_in(stage, _file(name), render_page(page, links))
                 reports += (each.report for each in page.targets)
                 notices.setdefault(page.notice)
-            entries.append(_site_entry(dataset, pages, problem))
+            newest = _newest(dataset, pages)
+            entries.append(
+                SiteEntry(
+                    name=dataset.name,
+                    target=newest,
+                    page=_file(newest.report.target) if newest is not None else "",
+                    releases=releases,
+                    problem=problem or ("" if newest is not None else "never built"),
+                )
+            )
         _write_in(stage, "index.html", render_index(entries))
         sizes = [entry.size for entry in stage.list() if entry.kind == "file"]
     for notice in filter(None, notices):
@@ -165,24 +171,14 @@ def _file(name: str) -> str:
     return f"{dataset}/{version}.html" if version else f"{dataset}/{_BUILD}"
 
 
-def _site_entry(dataset: Dataset, pages: Mapping[str, Page], problem: str) -> SiteEntry:
-    releases = {name.partition("@")[2]: _file(name) for name in pages if name.partition("@")[2]}
+def _newest(dataset: Dataset, pages: Mapping[str, Page]) -> TargetPage | None:
+    """The newest release that was not yanked, or else the build; None if there is no page."""
     try:
         latest = str(next(reversed(not_yanked(dataset)), ""))
     except TfrecregError:
         latest = ""
-    newest = f"{dataset.name}@{latest}" if latest else dataset.name
-    page = pages.get(newest) or next(iter(pages.values()), None)
-    if page is None:
-        return SiteEntry(name=dataset.name, problem=problem or "never built")
-    (target,) = page.targets
-    return SiteEntry(
-        name=dataset.name,
-        target=target,
-        page=_file(target.report.target),
-        releases=releases,
-        problem=problem,
-    )
+    page = pages.get(f"{dataset.name}@{latest}") or next(iter(pages.values()), None)
+    return page.targets[0] if page is not None else None
 
 
 def _write_in(stage: Storage, name: str, html: str) -> None:
