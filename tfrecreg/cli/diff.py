@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 import click
@@ -13,7 +14,7 @@ from tfrecreg.core.terminal.output import write_text
 from tfrecreg.core.terminal.reports import choose_format
 from tfrecreg.core.terminal.session import Session, session_command
 from tfrecreg.core.values.errors import UsageError
-from tfrecreg.core.values.text import json_data, safe, si_bytes
+from tfrecreg.core.values.text import json_data
 
 if TYPE_CHECKING:
     from tfrecreg.core.workers.interface import Engine
@@ -56,14 +57,25 @@ def command(
     are read from the records, if the bytes of A and B are on this machine. The last lines give the
     smallest version number for the change from A to B, and the reason.
     """
-    from tfrecreg.builtin.releases.diff.run import diff
-
     chosen = choose_format(session, form)
     if output is not None and chosen != "html":
         raise UsageError("`--output` needs `--format html`")
+    context = session.context(engine)
     if chosen == "html":
-        return _page(session, before, after, output, engine, exit_code=exit_code)
-    result = diff(before, after, **session.context(engine))
+        from tfrecreg.builtin.pages.make import diff_page
+
+        html, result = diff_page(before, after, **context)
+        if output is None:
+            sys.stdout.write(html)
+        else:
+            from tfrecreg.core.terminal.findings import print_page
+
+            write_text(output, html)
+            print_page(session.out, output, html, ())
+        return 1 if exit_code and not result.same else 0
+    from tfrecreg.builtin.releases.diff.run import diff
+
+    result = diff(before, after, **context)
     if chosen == "json" and records:
         from tfrecreg.core.terminal.console import print_json_list
 
@@ -75,29 +87,4 @@ def command(
         from tfrecreg.builtin.releases.diff.printed import print_diff
 
         print_diff(session.out, result, records=records, engine=engine)
-    return 1 if exit_code and not result.same else 0
-
-
-def _page(
-    session: Session,
-    before: str,
-    after: str,
-    output: str | None,
-    engine: Engine,
-    *,
-    exit_code: bool,
-) -> int:
-    import sys
-
-    from tfrecreg.builtin.pages.make import diff_page
-
-    html, result = diff_page(before, after, **session.context(engine))
-    if output is None:
-        sys.stdout.write(html)
-    else:
-        from tfrecreg.core.terminal.console import line
-
-        write_text(output, html)
-        size = si_bytes(len(html.encode()))
-        session.out.print(line(f"wrote {safe(output, limit=1000)}, {size}"))
     return 1 if exit_code and not result.same else 0

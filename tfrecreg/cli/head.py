@@ -47,7 +47,7 @@ def command(
     TARGET is a reference (mnist, mnist@1.0.0, mnist@latest), or a path, URL, folder or glob of
     TFRecord files, which need no registry. If damaged records are skipped, the exit code is 1.
     """
-    from tfrecreg.builtin.look.head import Choice, head
+    from tfrecreg.builtin.look.head import Choice, head, save_images
     from tfrecreg.core.check.infer import passed_over
     from tfrecreg.core.registry.find import find_target
 
@@ -58,8 +58,6 @@ def command(
         session.progress().note(note)
     shown = head(found, choice, damage=damage, progress=session.progress())
     if save is not None:
-        from tfrecreg.builtin.look.head import save_images
-
         shown = save_images(shown, save)
     if session.as_json:
         listed = list(shown)  # this finds the damage

@@ -15,7 +15,6 @@ from tfrecreg.core.values.progress import SILENT, Progress
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tfrecreg.core.registry.data import Resolved
     from tfrecreg.core.terminal.progress_bar import ProgressBar
 
 _WIDTH = 100
@@ -30,15 +29,6 @@ class Head(list[ShownRecord]):
 
     def _repr_html_(self) -> str:
         return "".join(record._repr_html_() for record in self)
-
-
-def version_html(version: Resolved) -> str:
-    """Return a build or a release as ``tfrecreg show`` prints it, with the table of splits."""
-    from tfrecreg.core.terminal.catalog import print_manifest
-
-    title, folder, manifest = version.name, version.folder, version.manifest
-    forms = both_forms(lambda out: print_manifest(out, title, folder, manifest, brief=True))
-    return forms["text/html"]
 
 
 def both_forms(draw: Callable[[Console], None]) -> dict[str, str]:

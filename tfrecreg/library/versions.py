@@ -40,9 +40,11 @@ class Versioned(Verbs, Mending, SchemaVerbs, lookup.Resolved):
         return f"<{type(self).__name__} {self.name}: {records} {noun} in {shards}>"
 
     def _repr_html_(self) -> str:
-        from tfrecreg.library.display import version_html
+        from tfrecreg.core.terminal.catalog import print_manifest
+        from tfrecreg.library.display import both_forms
 
-        return version_html(self)
+        about = self.name, self.folder, self.manifest
+        return both_forms(lambda out: print_manifest(out, *about, brief=True))["text/html"]
 
     def _meant(self) -> Any:
         return self

@@ -101,13 +101,11 @@ def test_a_damaged_record_shows_what_its_bytes_show(digits_original: Path, tmp_p
     page = make_page(str(copy))
     (target,) = page.targets
     (finding,) = target.findings
-    (place,) = finding.locations
-    assert place.record is not None
-    assert "CRC002" in place.record.problem
-    assert "its bytes are shown as they are" in place.record.problem
-    assert {each.name for each in place.record.features} > {"image/class/label"}
-    number = place.record.record
-    assert place.command == f"tfrecreg head {copy} --at {number}"
+    (record,) = finding.records
+    assert "CRC002" in record.problem
+    assert "its bytes are shown as they are" in record.problem
+    assert {each.name for each in record.features} > {"image/class/label"}
+    assert finding.command == f"tfrecreg head {copy} --at {record.record}"
     assert finding.explanation
 
 
@@ -119,8 +117,7 @@ def test_a_damaged_record_in_gzip_shows_nothing(digits_original: Path, tmp_path:
     (tmp_path / "train.tfrecord").write_bytes(gzip.compress(data))
     (target,) = make_page(str(tmp_path / "train.tfrecord")).targets
     (finding,) = target.findings
-    record = finding.locations[0].record
-    assert record is not None
+    (record,) = finding.records
     assert "CRC002" in record.problem
     assert record.features == ()
 
@@ -135,8 +132,7 @@ def test_a_damaged_record_that_shows_nothing_is_named_by_its_key(tmp_path: Path)
     shard.write_bytes(data)
     (target,) = make_page("d", registry=tmp_path).targets
     (finding,) = [each for each in target.findings if each.finding.code == "CRC002"]
-    record = finding.locations[0].record
-    assert record is not None
+    (record,) = finding.records
     assert (record.split, record.shard) == ("train", shard.name)
     assert (record.record, record.offset, record.length) == (1, second, None)
     assert record.key == "b\\x1b[31m"
@@ -236,8 +232,7 @@ def test_a_page_of_many_findings_shows_some_records(tmp_path: Path) -> None:
         replace(report.findings[0], locations=places[at : at + 3]) for at in range(0, 300, 3)
     )
     (page,) = surveys.page([replace(report, findings=found)]).targets
-    shown = [place.record is not None for each in page.findings for place in each.locations]
-    assert sum(shown) == 100
+    assert sum(len(each.records) for each in page.findings) == 100
 
 
 def test_what_cannot_be_compared_is_refused(digits_original: Path) -> None:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import islice
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice, zip_longest
 
 from tfrecreg.builtin.look.snippets import FRAMEWORKS, snippet
 from tfrecreg.builtin.pages.content import (
     Gallery,
     Page,
     PageFinding,
-    PageLocation,
     PageProvenance,
     TargetPage,
     figures_of,
@@ -20,7 +19,7 @@ from tfrecreg.builtin.pages.content import (
 from tfrecreg.builtin.pages.features import charts_of, feature_charts, page_features
 from tfrecreg.builtin.pages.records import PagePlace, PageRecord, read_records
 from tfrecreg.builtin.pages.render import difference_of
-from tfrecreg.builtin.pages.survey import EXTREMES, Pick, Survey, SurveyValidator, class_names
+from tfrecreg.builtin.pages.survey import EXTREMES, Survey, SurveyValidator, merged
 from tfrecreg.builtin.statistics.make import Stats, StatsOfCheck
 from tfrecreg.builtin.statistics.tfdv import missing_tfdv
 from tfrecreg.core.check.options import CheckOptions
@@ -33,10 +32,10 @@ from tfrecreg.core.plugins.manager import code_named
 from tfrecreg.core.registry.data import Build, Release, Resolved, TargetsLike, resolve, resolve_in
 from tfrecreg.core.registry.find import find_built, named_targets
 from tfrecreg.core.registry.listing import log
-from tfrecreg.core.registry.registry import Registry, RegistryLike, open_registry
+from tfrecreg.core.registry.registry import Registry, RegistryLike
 from tfrecreg.core.values.config import Waiver
 from tfrecreg.core.values.errors import MissingExtraError, RefusedError, TfrecregError, UsageError
-from tfrecreg.core.values.findings import Finding
+from tfrecreg.core.values.findings import Finding, Location
 from tfrecreg.core.values.progress import SILENT, Progress
 from tfrecreg.core.values.shards import in_reading_order
 from tfrecreg.core.values.text import count, safe
@@ -58,55 +57,73 @@ _FEATURES = 60
 """Maximum number of features shown per target."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Surveyed:
-    target: Target
-    survey: SurveyValidator
-    statistics: StatsOfCheck
-
-
 class Surveys:
     """Surveys the records of targets during a check, for a page about the targets."""
 
     def __init__(self, *, statistics: bool = False) -> None:
         self._statistics = statistics
-        self._surveyed: dict[str, _Surveyed] = {}
+        self._surveyed: dict[str, tuple[Target, SurveyValidator, StatsOfCheck]] = {}
 
     def look(self, target: Target) -> list[Validator]:
         """The validators that collect what the page shows about a target."""
         made, validator = StatsOfCheck(target), SurveyValidator()
-        self._surveyed[target.name] = _Surveyed(target, validator, made)
+        self._surveyed[target.name] = target, validator, made
         return [validator, *made.validators]
 
-    def page(
-        self,
-        reports: Sequence[Report],
-        *,
-        registry: RegistryLike | None = None,
-        against: str | None = None,
-        engine: Engine | None = None,
-        progress: Progress = SILENT,
-    ) -> Page:
+    def splits(self, target: str) -> Mapping[str, Survey] | None:
+        """The surveys of a target's splits; None if the target could not be read."""
+        return self._surveyed[target][1].splits if target in self._surveyed else None
+
+    def page(self, reports: Sequence[Report]) -> Page:
         """The content of the page."""
-        notice = _no_images(list(self._surveyed.values()))
+        notice = self._no_images()
         pages = []
         for report in reports:
-            seen = self._surveyed.get(report.target)
-            if seen is None:  # the target could not be read: the report has the reason
-                findings, figures = tuple(_findings(report)), tuple(figures_of(report, {}, {}))
-                pages.append(TargetPage(report=report, findings=findings, figures=figures))
+            if report.target in self._surveyed:
+                pages.append(self._page_of(report, notice))
                 continue
-            page = _page_of(report, seen, notice)
-            if not self._statistics:
-                page = replace(page, statistics=None)
-            if against is not None:
-                before = resolve(open_registry(registry), against)
-                after = _resolved(seen.target)
-                splits = seen.survey.splits
-                found = difference_of(before, after, progress, surveyed=splits, engine=engine)
-                page = replace(page, difference=found)
-            pages.append(page)
+            # The target could not be read: the report has the reason.
+            findings, figures = _findings(report), figures_of(report, {}, Survey())
+            pages.append(
+                TargetPage(report=report, findings=tuple(findings), figures=tuple(figures))
+            )
         return Page(targets=tuple(pages), notice=notice)
+
+    def _no_images(self) -> str:
+        """The reason why images cannot be shown; empty if they can."""
+        surveys = (each for _, seen, _ in self._surveyed.values() for each in seen.splits.values())
+        if any(survey.sizes for survey in surveys):
+            try:
+                require_pillow("decoding images")
+            except MissingExtraError as error:
+                return f"{error.message}: {error.hint}"
+        return ""
+
+    def _page_of(self, report: Report, notice: str) -> TargetPage:
+        target, validator, made = self._surveyed[report.target]
+        surveys = validator.splits
+        splits = {name: surveys[name] for name in sorted(surveys, key=in_reading_order)}
+        whole = merged(splits.values())
+        provenance = None
+        if target.home is not None:
+            provenance = provenance_of(resolve(Registry(target.home), target.reference))
+        history = provenance.history if provenance is not None else ()
+        labels = {**whole.class_names(), **target.labels}
+        stats, problem = _statistics(report, made)
+        features, more = page_features(stats, _FEATURES) if stats is not None else ((), 0)
+        return TargetPage(
+            report=report,
+            figures=tuple(figures_of(report, labels, whole)),
+            charts=tuple(charts_of(target.manifest, labels, splits, whole.sizes, history)),
+            findings=tuple(_findings(report, target, notice)),
+            galleries=() if notice else tuple(_galleries(target, splits, whole)),
+            features=features,
+            no_features=problem,
+            more_features=more,
+            more_charts=tuple(feature_charts(report, target.manifest, splits)),
+            statistics=stats if self._statistics else None,
+            provenance=provenance,
+        )
 
 
 def make_page(
@@ -120,11 +137,13 @@ def make_page(
     progress: Progress = SILENT,
 ) -> Page:
     """Check targets, and make the content of a page about them: see :func:`tfrecreg.report`."""
+    sides: tuple[Resolved, Resolved] | None = None
     if against is not None:
         named = named_targets(targets)
-        if len(named) != 1 or not isinstance(find_built(named[0], registry), Resolved):
+        after = find_built(named[0], registry) if len(named) == 1 else None
+        if not isinstance(after, Resolved):
             raise UsageError("`--against` compares one build or release with another")
-        resolve_in(registry, against)
+        sides = resolve_in(registry, against), after
     if statistics:
         options = replace(options or CheckOptions(), against=against)
         if missing := missing_tfdv():
@@ -142,47 +161,12 @@ def make_page(
             (PluginId("validator", each.name), each) for each in surveys.look(target)
         ],
     )
-    return surveys.page(
-        reports, registry=registry, against=against, engine=engine, progress=progress
-    )
-
-
-def _no_images(surveyed: Sequence[_Surveyed]) -> str:
-    """The reason why images cannot be shown; empty if they can."""
-    if any(survey.sizes for each in surveyed for survey in each.survey.splits.values()):
-        try:
-            require_pillow("decoding images")
-        except MissingExtraError as error:
-            return f"{error.message}: {error.hint}"
-    return ""
-
-
-def _page_of(report: Report, surveyed: _Surveyed, notice: str) -> TargetPage:
-    target, surveys = surveyed.target, surveyed.survey.splits
-    splits = {name: surveys[name] for name in sorted(surveys, key=in_reading_order)}
-    provenance = provenance_of(_resolved(target)) if target.home is not None else None
-    history = provenance.history if provenance is not None else ()
-    labels = {**class_names(splits.values()), **target.labels}
-    stats, problem = _statistics(report, surveyed.statistics)
-    features, more = page_features(stats, _FEATURES) if stats is not None else ((), 0)
-    return TargetPage(
-        report=report,
-        figures=tuple(figures_of(report, labels, splits)),
-        charts=tuple(charts_of(target.manifest, labels, splits, history)),
-        findings=tuple(_findings(report, target, notice)),
-        galleries=() if notice else tuple(_galleries(target, splits)),
-        features=features,
-        no_features=problem,
-        more_features=more,
-        more_charts=tuple(feature_charts(report, target.manifest, splits)),
-        statistics=stats,
-        provenance=provenance,
-    )
-
-
-def _resolved(target: Target) -> Build | Release:
-    assert target.home is not None
-    return resolve(Registry(target.home), target.reference)
+    page = surveys.page(reports)
+    splits = surveys.splits(reports[0].target) if sides else None
+    if sides is not None and splits is not None:
+        found = difference_of(*sides, progress, surveyed=splits, engine=engine)
+        page = replace(page, targets=(replace(page.targets[0], difference=found),))
+    return page
 
 
 def _statistics(report: Report, made: StatsOfCheck) -> tuple[Stats | None, str]:
@@ -209,31 +193,29 @@ def _findings(
     judged = judged[:_FINDINGS]
     records: dict[PagePlace, PageRecord] = {}
     if target is not None:
-        places = [
-            PagePlace(location.shard, location.record)
-            for finding, _ in judged
-            for location in finding.locations[:_PLACES]
-            if location.shard is not None and location.record is not None
-        ]
-        records = read_records(target, list(dict.fromkeys(places))[:_RECORDS])
+        wanted = dict.fromkeys(
+            place for finding, _ in judged for place in _places(finding.locations[:_PLACES])
+        )
+        read = read_records(target, list(wanted)[:_RECORDS])
+        for place, record in read.items():  # the page reports only once what all records lack
+            problem = record.problem.removesuffix(notice).removesuffix("; ")
+            records[place] = replace(record, problem=problem)
     for finding, waiver in judged:
-        code = code_named(finding.code)
-        locations = []
-        for location in finding.locations:
-            number = -1 if location.record is None else location.record
-            place = PagePlace(location.shard or "", number)
-            record = records.get(place)
-            if record is not None:  # the page reports only once what all records lack
-                problem = record.problem.removesuffix(notice).removesuffix("; ")
-                record = replace(record, problem=problem)
-            command = _command(target, place) if target is not None and number >= 0 else ""
-            locations.append(PageLocation(location=location, record=record, command=command))
+        code, places = code_named(finding.code), _places(finding.locations)
         yield PageFinding(
             finding=finding,
             waiver=waiver,
             explanation=code.page if code is not None else "",
-            locations=tuple(locations),
+            records=tuple(records[place] for place in places if place in records),
+            command=_command(target, places[0]) if target is not None and places else "",
         )
+
+
+def _places(locations: Iterable[Location]) -> list[PagePlace]:
+    """The places of the records that the locations name."""
+    return [
+        PagePlace(each.shard or "", each.record) for each in locations if each.record is not None
+    ]
 
 
 def _command(target: Target, place: PagePlace) -> str:
@@ -246,9 +228,9 @@ def _command(target: Target, place: PagePlace) -> str:
     return safe(f"tfrecreg head {where} --at {place.record}", limit=1000)
 
 
-def _galleries(target: Target, splits: Mapping[str, Survey]) -> Iterator[Gallery]:
+def _galleries(target: Target, splits: Mapping[str, Survey], whole: Survey) -> Iterator[Gallery]:
     for split, survey in islice(splits.items(), _SPLITS):
-        picks = [PagePlace(pick.shard, pick.record) for pick in _sample(survey)]
+        picks = _sample(survey)
         read = read_records(target, picks)
         records = _by_class([read[place] for place in picks if place in read])
         name = f"Sample of {safe(split)}" if split else "Sample"
@@ -257,15 +239,11 @@ def _galleries(target: Target, splits: Mapping[str, Survey]) -> Iterator[Gallery
             note += ", in order of classes"
         if records:
             yield Gallery(heading=name, records=records, note=note)
-    yield from _extremes(target, splits)
+    yield from _extremes(target, whole)
 
 
-def _extremes(target: Target, splits: Mapping[str, Survey]) -> Iterator[Gallery]:
+def _extremes(target: Target, whole: Survey) -> Iterator[Gallery]:
     """A single gallery of all extremes. It shows each record once, tagged with its extremes."""
-    whole = Survey()
-    for survey in splits.values():
-        for name, picks in survey.extremes.items():
-            whole.keep_extreme(name, picks)
     tags: dict[PagePlace, list[str]] = {}
     for name, words in EXTREMES.items():
         picks = whole.extremes.get(name, [])
@@ -283,24 +261,19 @@ def _extremes(target: Target, splits: Mapping[str, Survey]) -> Iterator[Gallery]
         )
 
 
-def _sample(survey: Survey) -> list[Pick]:
+def _sample(survey: Survey) -> list[PagePlace]:
     """Choose records in rounds, up to a limit, and sort them by class. Each round takes one record
     of each class, and one record regardless of its class.
     """
-    classes = [
-        picks
-        for _, picks in sorted(
-            survey.samples.items(), key=lambda each: (each[0] is None, each[0] or 0)
-        )
-    ]
-    chosen: dict[tuple[str, int], tuple[int, Pick]] = {}
-    for round_ in range(max(map(len, classes), default=0)):
-        for at, picks in enumerate(classes):
-            if round_ < len(picks) and len(chosen) < _SAMPLE:
-                pick = picks[round_]
-                chosen.setdefault((pick.shard, pick.record), (at, pick))
+    numbers = sorted(survey.samples, key=lambda number: (number is None, number or 0))
+    classes = [survey.samples[number] for number in numbers]
+    chosen: dict[PagePlace, int] = {}
+    for picks in zip_longest(*classes):
+        for at, pick in enumerate(picks):
+            if pick is not None and len(chosen) < _SAMPLE:
+                chosen.setdefault(PagePlace(pick.shard, pick.record), at)
     # Sorting keeps the order of each class.
-    return [pick for _, pick in sorted(chosen.values(), key=lambda each: each[0])]
+    return sorted(chosen, key=lambda place: chosen[place])
 
 
 def _by_class(records: Sequence[PageRecord]) -> tuple[PageRecord, ...]:

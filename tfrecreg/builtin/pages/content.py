@@ -18,7 +18,7 @@ from tfrecreg.core.registry.listing import LogEntry
 from tfrecreg.core.registry.manifest import Manifest
 from tfrecreg.core.schema.labels import IMAGE_LABEL, OBJECT_LABEL
 from tfrecreg.core.values.config import Waiver
-from tfrecreg.core.values.findings import Finding, Location
+from tfrecreg.core.values.findings import Finding
 from tfrecreg.core.values.shards import in_reading_order
 from tfrecreg.core.values.text import count, safe, si_bytes
 
@@ -48,17 +48,6 @@ class Gallery:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PageLocation:
-    """One location of a finding, with its record."""
-
-    location: Location
-    record: PageRecord | None
-    """The record; None if the location names no record or the page already shows enough."""
-    command: str = ""
-    """The command that prints the record; empty if the location names no record."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class PageFinding:
     """A finding with its explanation and its records."""
 
@@ -67,7 +56,10 @@ class PageFinding:
     """The waiver that accepts the finding; None if it is not accepted."""
     explanation: str
     """The page that explains the finding's code; empty if this version does not know the code."""
-    locations: tuple[PageLocation, ...]
+    records: tuple[PageRecord, ...] = ()
+    """The records at its first locations."""
+    command: str = ""
+    """The command that prints a record; empty if no location names a record."""
 
     def table(self) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
         """The headings and rows of the locations' table, without columns that are always empty."""
@@ -81,7 +73,7 @@ class PageFinding:
                 each.key or "",
                 each.detail or "",
             )
-            for each in (place.location for place in self.locations)
+            for each in self.finding.locations
         ]
         used = [at for at in range(len(_COLUMNS)) if any(row[at] for row in rows)]
         return (
@@ -170,7 +162,7 @@ _SPLITS = 4
 
 
 def figures_of(
-    report: Report, labels: Mapping[str, Sequence[str]], splits: Mapping[str, Survey]
+    report: Report, labels: Mapping[str, Sequence[str]], whole: Survey
 ) -> Iterator[Figure]:
     """The most important numbers of a target, at most six."""
     names = sorted((name for name in report.splits if name), key=in_reading_order)
@@ -180,14 +172,11 @@ def figures_of(
     yield Figure(name="Records", value=f"{report.records:,}", note=", ".join(notes))
     yield Figure(name="Size", value=si_bytes(report.bytes), note=count(report.shards, "shard"))
     yield _findings(report)
-    yield from _classes(labels, splits)
-    yield from _images(splits)
-    objects: Counter[int] = Counter()
-    for survey in splits.values():
-        objects.update(survey.objects)
-    if objects:
-        total = sum(number * images for number, images in objects.items())
-        mean = total / max(sum(objects.values()), 1)
+    yield from _classes(labels, whole.classes)
+    yield from _images(whole.sizes)
+    if whole.objects:
+        total = sum(number * images for number, images in whole.objects.items())
+        mean = total / max(sum(whole.objects.values()), 1)
         yield Figure(name="Objects", value=f"{total:,}", note=f"{mean:.1f} for each image")
 
 
@@ -200,15 +189,14 @@ def _findings(report: Report) -> Figure:
     return Figure(name="Findings", value=f"{len(report.findings):,}", note=", ".join(notes))
 
 
-def _classes(labels: Mapping[str, Sequence[str]], splits: Mapping[str, Survey]) -> Iterator[Figure]:
-    features = {name for survey in splits.values() for name in survey.classes}
-    wanted = (IMAGE_LABEL, OBJECT_LABEL, *sorted(features))
-    feature = next((each for each in wanted if each in features), None)
+def _classes(
+    labels: Mapping[str, Sequence[str]], classes: Mapping[str, Counter[int]]
+) -> Iterator[Figure]:
+    wanted = (IMAGE_LABEL, OBJECT_LABEL, *sorted(classes))
+    feature = next((each for each in wanted if each in classes), None)
     if feature is None:
         return
-    total: Counter[int] = Counter()
-    for survey in splits.values():
-        total.update(survey.classes.get(feature, {}))
+    total = classes[feature]
     number, most = min(total.items(), key=lambda each: (-each[1], each[0]))
     share = 100 * most / sum(total.values())
     name = name_of_class(feature, number, labels)
@@ -216,10 +204,7 @@ def _classes(labels: Mapping[str, Sequence[str]], splits: Mapping[str, Survey]) 
     yield Figure(name="Classes", value=f"{len(total):,}", note=note)
 
 
-def _images(splits: Mapping[str, Survey]) -> Iterator[Figure]:
-    sizes: Counter[tuple[int, int]] = Counter()
-    for survey in splits.values():
-        sizes.update(survey.sizes)
+def _images(sizes: Mapping[tuple[int, int], int]) -> Iterator[Figure]:
     if not sizes:
         return
     width, height = (_median(sizes, side) for side in (0, 1))

@@ -86,10 +86,6 @@ def page_features(stats: Stats, most: int) -> tuple[tuple[PageFeature, ...], int
     return shown, len(found) - len(names)
 
 
-def _kind(feature: FeatureSummary) -> str:
-    return "bytes" if feature.type == "picture" else feature.type
-
-
 def _page_feature(
     name: str,
     found: Sequence[tuple[SplitStats, FeatureSummary]],
@@ -105,7 +101,7 @@ def _page_feature(
     numbers = [each.detail for each in features if isinstance(each.detail, Numbers)]
     return PageFeature(
         name=safe(name),
-        kind=_kind(features[0]),
+        kind="bytes" if features[0].type == "picture" else features[0].type,
         present=present,
         missing=records - present,
         per_record=f"{many:,}" if fewest == many else f"{fewest:,} to {many:,}",
@@ -209,11 +205,12 @@ def charts_of(
     manifest: Manifest | None,
     labels: Mapping[str, Sequence[str]],
     splits: Mapping[str, Survey],
+    sizes: Mapping[tuple[int, int], int],
     history: Sequence[LogEntry],
 ) -> Iterator[Bars | Scatter]:
     """The main charts about a target: classes, sizes of images, growth over releases."""
     yield from class_charts(splits, labels)
-    yield from _sizes(splits)
+    yield from _sizes(sizes)
     yield from _growth(manifest, history)
 
 
@@ -282,10 +279,7 @@ def _bytes(report: Report, manifest: Manifest | None) -> Iterator[Bars]:
         )
 
 
-def _sizes(splits: Mapping[str, Survey]) -> Iterator[Scatter]:
-    sizes: Counter[tuple[int, int]] = Counter()
-    for survey in splits.values():
-        sizes.update(survey.sizes)
+def _sizes(sizes: Mapping[tuple[int, int], int]) -> Iterator[Scatter]:
     if len(sizes) < 2:
         return
     shown = sorted(sizes.items(), key=lambda each: (-each[1], each[0]))[:_POINTS]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from html import escape
 
 from tfrecreg.builtin.pages.collect import Surveys, make_page, provenance_of
-from tfrecreg.builtin.pages.content import Page
+from tfrecreg.builtin.pages.content import Page, TargetPage
 from tfrecreg.builtin.pages.records import PagePlace, read_records
 from tfrecreg.builtin.pages.render import (
     SiteEntry,
@@ -30,7 +30,6 @@ from tfrecreg.core.storage.interface import Storage
 from tfrecreg.core.terminal.output import write_text
 from tfrecreg.core.values.errors import TfrecregError
 from tfrecreg.core.values.progress import SILENT, Progress
-from tfrecreg.core.values.shards import in_reading_order
 from tfrecreg.core.values.text import ShortRepr, safe
 from tfrecreg.core.workers.interface import Engine
 
@@ -89,8 +88,6 @@ def diff_page(
     return render_difference(found), found.result
 
 
-_SAMPLE = 8
-"""Maximum number of images of a dataset on the first page."""
 _BUILD = "build.html"
 
 
@@ -137,16 +134,22 @@ def site(
                     pages[version.name] = _page(version, engine, progress)
             except TfrecregError as error:
                 problem = f"{error.message}: {error.hint}" if error.hint else error.message
-            links = {
-                name.partition("@")[2]: _file(name).partition("/")[2]
-                for name in pages
-                if "@" in name
-            }
+            releases = {name.partition("@")[2]: _file(name) for name in pages if "@" in name}
+            links = {version: place.partition("/")[2] for version, place in releases.items()}
             for name, page in pages.items():
                 _write_in(stage, _file(name), render_page(page, links))
                 reports += (each.report for each in page.targets)
                 notices.setdefault(page.notice)
-            entries.append(_site_entry(dataset, pages, problem))
+            newest = _newest(dataset, pages)
+            entries.append(
+                SiteEntry(
+                    name=dataset.name,
+                    target=newest,
+                    page=_file(newest.report.target) if newest is not None else "",
+                    releases=releases,
+                    problem=problem or ("" if newest is not None else "never built"),
+                )
+            )
         _write_in(stage, "index.html", render_index(entries))
         sizes = [entry.size for entry in stage.list() if entry.kind == "file"]
     for notice in filter(None, notices):
@@ -168,32 +171,14 @@ def _file(name: str) -> str:
     return f"{dataset}/{version}.html" if version else f"{dataset}/{_BUILD}"
 
 
-def _site_entry(dataset: Dataset, pages: Mapping[str, Page], problem: str) -> SiteEntry:
-    releases = {name.partition("@")[2]: _file(name) for name in pages if name.partition("@")[2]}
+def _newest(dataset: Dataset, pages: Mapping[str, Page]) -> TargetPage | None:
+    """The newest release that was not yanked, or else the build; None if there is no page."""
     try:
         latest = str(next(reversed(not_yanked(dataset)), ""))
     except TfrecregError:
         latest = ""
-    newest = f"{dataset.name}@{latest}" if latest else dataset.name
-    page = pages.get(newest) or next(iter(pages.values()), None)
-    if page is None:
-        return SiteEntry(name=dataset.name, problem=problem or "never built")
-    (target,) = page.targets
-    manifest = target.provenance.manifest if target.provenance is not None else None
-    counts = {each.name: each.records for each in manifest.splits} if manifest else {}
-    records = [record for gallery in target.galleries[:1] for record in gallery.records]
-    images = [each.image for each in records if each.image is not None]
-    return SiteEntry(
-        name=dataset.name,
-        page=_file(target.report.target),
-        status=target.report.status,
-        releases=releases,
-        records=sum(counts.values()),
-        bytes=sum(each.bytes for each in manifest.shards) if manifest else 0,
-        splits=dict(sorted(counts.items(), key=lambda each: in_reading_order(each[0]))),
-        sample=tuple(images[:_SAMPLE]),
-        problem=problem,
-    )
+    page = pages.get(f"{dataset.name}@{latest}") or next(iter(pages.values()), None)
+    return page.targets[0] if page is not None else None
 
 
 def _write_in(stage: Storage, name: str, html: str) -> None:

@@ -10,7 +10,7 @@ from tfrecreg.builtin.look.head import ShownFeature, shown_record
 from tfrecreg.core.check.scan.indexes import index_of
 from tfrecreg.core.check.scan.interface import Shard, Target
 from tfrecreg.core.example.decode import decode_or_none
-from tfrecreg.core.example.format_payload import ShownImage
+from tfrecreg.core.example.format_payload import ShownImage, ShownPart
 from tfrecreg.core.example.model import Example
 from tfrecreg.core.images.drawing import ClassMark, Drawing, drawing_of, marks_of
 from tfrecreg.core.plugins.decoders import Decoders, target_decoders
@@ -69,7 +69,7 @@ class PageRecord:
     key: str | None = None
     marks: tuple[ClassMark, ...] = ()
     """Its class, or the classes of its objects, the most frequent first; may be empty."""
-    features: tuple[ShownFeature, ...] = ()
+    features: tuple[ShownFeature | ShownPart, ...] = ()
     more_features: int = 0
     image: PageImage | None = None
     problem: str = ""
@@ -134,15 +134,7 @@ def _read_shard(
             if example is not None:
                 image, problem = _thumbnail(shown.images, example, labels)
                 marks = marks_of(example, labels)
-            features = shown.features or tuple(
-                ShownFeature(
-                    name=each.name or each.part,
-                    kind=each.kind,
-                    count=each.count,
-                    shown=each.shown,
-                )
-                for each in shown.parts
-            )
+            features = shown.features or shown.parts
             found[place] = PageRecord(
                 split=safe(shard.split),
                 shard=shown.shard,

@@ -12,20 +12,20 @@ import hashlib
 import itertools
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib import resources
 from operator import attrgetter, itemgetter
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
-from jinja2 import DictLoader, Environment, StrictUndefined
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from tfrecreg._version import __version__
-from tfrecreg.builtin.pages.content import Page, PageChange, PageDifference
+from tfrecreg.builtin.pages.content import Page, PageChange, PageDifference, TargetPage
 from tfrecreg.builtin.pages.features import class_charts
 from tfrecreg.builtin.pages.records import PagePlace, PageRecord, read_records
-from tfrecreg.builtin.pages.survey import Survey, SurveyValidator
+from tfrecreg.builtin.pages.survey import Survey, SurveyValidator, merged
 from tfrecreg.builtin.releases.diff.result import SPLIT_COUNTS, RecordDiff
 from tfrecreg.builtin.releases.diff.run import diff
 from tfrecreg.builtin.statistics.summary import STATS_COLUMNS, stats_row
@@ -51,19 +51,12 @@ from tfrecreg.core.values.text import count, safe, si_bytes
 from tfrecreg.core.workers.interface import Engine
 from tfrecreg.core.workers.local import LocalEngine
 
-if TYPE_CHECKING:
-    from tfrecreg.builtin.pages.records import PageImage
-
-_TEMPLATES = (
-    "base.html.j2",
-    "page.html.j2",
-    "index.html.j2",
-    "records.html.j2",
-    "difference.html.j2",
-    "macros.html.j2",
-)
-
-
+_TEMPLATES = Path(__file__).with_name("templates")
+_CHARTS: Mapping[type, Callable[[Any], Markup]] = {
+    Bars: bar_chart,
+    Histogram: column_chart,
+    Scatter: scatter_chart,
+}
 _TICKS = re.compile(r"`([^`\n]+)`")
 
 
@@ -72,17 +65,12 @@ class SiteEntry:
     """One dataset on the first page of a site."""
 
     name: str
+    target: TargetPage | None = None
+    """Its newest version; None if it was never built."""
     page: str = ""
-    """Path of its newest page; empty if it was never built."""
-    status: str = ""
-    """``pass``, ``fail`` or ``error`` of that page's check; empty without a page."""
+    """Path of the page about `target`."""
     releases: Mapping[str, str] = field(default_factory=dict)
     """The page of each version, the newest first."""
-    records: int = 0
-    bytes: int = 0
-    splits: Mapping[str, int] = field(default_factory=dict)
-    sample: tuple[PageImage, ...] = ()
-    """A few images."""
     problem: str = ""
     """Why there is no page, or why pages are missing; may be empty."""
 
@@ -138,7 +126,7 @@ def _render(template: str, **content: Any) -> str:
 @functools.cache
 def _environment() -> Environment:
     environment = Environment(
-        loader=DictLoader({name: _text(name) for name in _TEMPLATES}),
+        loader=FileSystemLoader(_TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -146,7 +134,7 @@ def _environment() -> Environment:
     )
     environment.filters.update(
         size=si_bytes,
-        chart=_chart,
+        chart=lambda chart: _CHARTS[type(chart)](chart),
         base64=base64.b64encode,
         shown=lambda text: safe(text, limit=400),
         lines=_lines,
@@ -163,16 +151,6 @@ def _environment() -> Environment:
     environment.globals["stats_columns"] = STATS_COLUMNS
     environment.globals["split_counts"] = SPLIT_COUNTS
     return environment
-
-
-def _chart(chart: Bars | Histogram | Scatter) -> Markup:
-    match chart:
-        case Histogram():
-            return column_chart(chart)
-        case Bars():
-            return bar_chart(chart)
-        case Scatter():
-            return scatter_chart(chart)
 
 
 def _in_order(splits: Iterable[Any], name: str) -> list[Any]:
@@ -203,8 +181,7 @@ def _hash(text: str) -> str:
 
 
 def _text(name: str) -> str:
-    folder = resources.files("tfrecreg.builtin.pages") / "templates"
-    return (folder / name).read_text(encoding="utf-8")
+    return (_TEMPLATES / name).read_text(encoding="utf-8")
 
 
 _CHANGES = 12
@@ -227,17 +204,15 @@ def difference_of(
     result = diff(before, after, engine=engine, progress=progress)
     first, second = _target(before), _target(after)
     chosen = [each for kind in result.examples.values() for each in kind[:_CHANGES]]
-    gone = [each for each in chosen if each.kind == "removed"]
+    gone = {_key_before(each) for each in chosen if each.kind != "added"}
+    old = _read(first, _places_of(first, gone))
     here = [each for each in chosen if each.kind != "removed"]
-    old = _read(first, {_place(first, each): _key(each) for each in gone})
-    new = _read(second, {_place(second, each): _key(each) for each in here})
-    known = [each for each in here if each.kind != "added"]
-    old |= _read(first, _places_of(first, {_key_before(each) for each in known}))
+    new = _read(second, {_place(second, each): (each.split, each.key) for each in here})
     changes = tuple(
         PageChange(
             change=each,
-            before=old.get(_key(each) if each.kind == "removed" else _key_before(each)),
-            after=new.get(_key(each)) if each.kind != "removed" else None,
+            before=old.get(_key_before(each)) if each.kind != "added" else None,
+            after=new.get((each.split, each.key)) if each.kind != "removed" else None,
         )
         for each in chosen
     )
@@ -249,10 +224,6 @@ def difference_of(
 
 _Key = tuple[str, str]
 """Split and key of an example."""
-
-
-def _key(change: RecordDiff) -> _Key:
-    return change.split, change.key
 
 
 def _key_before(change: RecordDiff) -> _Key:
@@ -299,9 +270,5 @@ def _balance(
     first: Mapping[str, Survey], second: Mapping[str, Survey], labels: Mapping[str, Sequence[str]]
 ) -> tuple[Bars, ...]:
     """Charts of the classes before and after."""
-    sides = {"before": Survey(), "after": Survey()}
-    for side, surveys in zip(sides.values(), (first, second), strict=True):
-        for each in surveys.values():
-            for feature, counts in each.classes.items():
-                side.count_classes(feature, counts)
+    sides = {"before": merged(first.values()), "after": merged(second.values())}
     return tuple(class_charts(sides, labels))

@@ -93,11 +93,11 @@ class Survey:
         """Add the next shard of the same split."""
         self.records += other.records
         for name, counts in other.classes.items():
-            self._count(self.classes.setdefault(name, Counter()), counts)
+            self.count_classes(name, counts)
         for name, pairs in other.names.items():
             self.name_classes(name, pairs.items())
         self.unnamed |= other.unnamed
-        self._count(self.sizes, other.sizes)
+        self.count_sizes(other.sizes)
         self.objects.update(other.objects)
         self.areas = [mine + more for mine, more in zip(self.areas, other.areas, strict=True)]
         for number, picks in other.samples.items():
@@ -138,20 +138,26 @@ class Survey:
             if value in counts or len(counts) < _COUNTED:
                 counts[value] += number
 
+    def class_names(self) -> dict[str, tuple[str, ...]]:
+        """The class names by number, for each feature in which every number has exactly one
+        name.
+        """
+        return {
+            feature: tuple(
+                names.get(number, b"").decode("utf-8", "surrogateescape")
+                for number in range(max(names) + 1)
+            )
+            for feature, names in self.names.items()
+            if feature not in self.unnamed
+        }
 
-def class_names(splits: Iterable[Survey]) -> dict[str, tuple[str, ...]]:
-    """The class names by number, for each feature in which every number has exactly one name."""
+
+def merged(surveys: Iterable[Survey]) -> Survey:
+    """The survey of several splits together."""
     whole = Survey()
-    for each in splits:
+    for each in surveys:
         whole.merge(each)
-    return {
-        feature: tuple(
-            names.get(number, b"").decode("utf-8", "surrogateescape")
-            for number in range(max(names) + 1)
-        )
-        for feature, names in whole.names.items()
-        if feature not in whole.unnamed
-    }
+    return whole
 
 
 def _keep(kept: list[Pick], picks: Iterable[Pick], most: int) -> None:

@@ -8,7 +8,7 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
@@ -25,7 +25,7 @@ from starlette.routing import Route
 from tfrecreg.builtin.view.background import ASKER, Asker
 from tfrecreg.builtin.view.browsed import Browsed, Opened
 from tfrecreg.builtin.view.compare import Comparisons
-from tfrecreg.builtin.view.media import SIZES, Reply, Thumbnails, medium, part_of, whole
+from tfrecreg.builtin.view.media import SIZES, medium, part_of, thumbnail, whole
 from tfrecreg.builtin.view.record import whole_record
 from tfrecreg.builtin.view.selections import (
     ChosenRecords,
@@ -87,7 +87,7 @@ class Asked:
         return str(self._path[name])
 
 
-Handler = Callable[[Asked], Reply | dict[str, Any]]
+Handler = Callable[[Asked], Response | dict[str, Any]]
 
 
 class Viewer:
@@ -96,7 +96,6 @@ class Viewer:
     def __init__(self, opened: Opened) -> None:
         self._opened = opened
         self._comparisons = Comparisons(opened.registry)
-        self._thumbnails = Thumbnails()
 
     def close(self) -> None:
         self._opened.close()
@@ -143,7 +142,7 @@ class Viewer:
         self._opened.shown()
         return found
 
-    def _thumb(self, asked: Asked) -> Reply:
+    def _thumb(self, asked: Asked) -> Response:
         browsed, number = self._place(asked)
         size = min(max(asked.number("size", 160), SIZES[0]), SIZES[1])
         seen, _ = browsed.shards.place(number)
@@ -151,19 +150,19 @@ class Viewer:
         if version and version != seen.identity:
             raise ChangedShardError("the shard has changed since this address was made")
         try:
-            picture = self._thumbnails.thumbnail(browsed.image(number), size)
+            picture = thumbnail(browsed.image(number), size)
         except ValueError as error:
             why = safe(str(error), limit=300)
             raise UsageError(f"the image does not decode: {why}") from None
         # The address contains the state of the shard, so the browser may cache it.
-        kept = _IMMUTABLE if version else "no-store"
-        return replace(picture, headers={"cache-control": kept})
+        picture.headers["cache-control"] = _IMMUTABLE if version else "no-store"
+        return picture
 
-    def _image(self, asked: Asked) -> Reply:
+    def _image(self, asked: Asked) -> Response:
         browsed, number = self._place(asked)
         return whole(browsed.image(number, asked.text("feature") or None))
 
-    def _media(self, asked: Asked) -> Reply:
+    def _media(self, asked: Asked) -> Response:
         browsed, number = self._place(asked)
         found = medium(browsed.example(number), asked.text("feature") or None)
         return part_of(*found, asked.range)
@@ -230,17 +229,17 @@ class Viewer:
         )
         return {"facets": facets}
 
-    def _save(self, asked: Asked) -> Reply:
+    def _save(self, asked: Asked) -> Response:
         browsed = self._of(asked)
         selection = browsed.selections.get(asked.text("selection"))
         form = asked.text("as")
         if form == "keys":
-            headers = _attachment("keys.csv")
-            return Reply(b"", "text/csv; charset=utf-8", headers, parts=keys(browsed, selection))
+            parts, headers = keys(browsed, selection), _attachment("keys.csv")
+            return StreamingResponse(parts, 200, headers, "text/csv; charset=utf-8")
         if form != "toml":
             raise UsageError(f"a selection cannot be saved as `{form}`")
         body = derived(browsed, selection.choice).encode("utf-8", "backslashreplace")
-        return Reply(body, "text/plain; charset=utf-8", _attachment("dataset.toml"))
+        return Response(body, 200, _attachment("dataset.toml"), "text/plain; charset=utf-8")
 
 
 def _less(choice: ViewChoice, own: Iterable[str]) -> Iterator[tuple[str, ViewChoice]]:
@@ -264,24 +263,16 @@ def _attachment(name: str) -> dict[str, str]:
 @cache
 def _static_files() -> Mapping[str, bytes]:
     """The static files of the web page, by path. Only these paths are served."""
-    root = files("tfrecreg.builtin.view") / "static"
-    found: dict[str, bytes] = {}
-    folders = [("", root)]
-    while folders:
-        path, folder = folders.pop()
-        for each in folder.iterdir():
-            if each.is_dir():
-                folders.append((f"{path}{each.name}/", each))
-            elif each.name.rpartition(".")[2] in _TYPES:
-                found[f"{path}{each.name}"] = each.read_bytes()
-    return found
+    root = Path(__file__).with_name("static")
+    found = (each for each in root.rglob("*.*") if each.suffix[1:] in _TYPES)
+    return {each.relative_to(root).as_posix(): each.read_bytes() for each in found}
 
 
-def _static(path: str) -> Reply:
+def _static(path: str) -> Response:
     body = _static_files().get(path)
     if body is None:
         raise NoSuchNameError(f"there is no file `{path}`")
-    return Reply(body, _TYPES[path.rpartition(".")[2]], {"cache-control": "no-cache"})
+    return Response(body, 200, {"cache-control": "no-cache"}, _TYPES[path.rpartition(".")[2]])
 
 
 def _endpoint(handler: Handler, limit: anyio.CapacityLimiter) -> Callable[[Request], Any]:
@@ -323,12 +314,10 @@ def _answered(handler: Handler, asked: Asked, asker: Asker) -> Response:
         # A bug of ours, or of a plugin: the viewer goes on.
         traceback.print_exc(file=sys.stderr)
         return _error(500, f"{type(error).__name__}: {safe(str(error), limit=300)}", "")
-    if isinstance(found, Reply):
-        headers = {"cache-control": "no-store", **found.headers}
-        if found.parts is not None:
-            return StreamingResponse(found.parts, found.status, headers, found.media_type)
-        return Response(found.body, found.status, headers, found.media_type)
-    return _json(200, found)
+    if not isinstance(found, Response):
+        return _json(200, found)
+    found.headers.setdefault("cache-control", "no-store")
+    return found
 
 
 def _json(status: int, document: object) -> Response:

@@ -14,6 +14,7 @@ from tfrecreg.builtin.query.answers import answer_rows
 from tfrecreg.builtin.query.catalog import CatalogCache, state_of
 from tfrecreg.core.check.scan.interface import Target
 from tfrecreg.core.values.errors import FailureError, TfrecregError, UsageError
+from tfrecreg.core.values.progress import Silent
 from tfrecreg.core.values.text import safe, si_bytes
 from tfrecreg.core.workers.interface import Engine
 
@@ -59,7 +60,7 @@ ASKER: ContextVar[Asker] = ContextVar("ASKER")
 """The request that this thread answers."""
 
 
-class Counted:
+class Counted(Silent):
     """Progress that other threads can read. It stops the work if the server or the request ends."""
 
     def __init__(self) -> None:
@@ -79,12 +80,6 @@ class Counted:
         if asker is not None:
             asker.expect_here()
         self.done += records
-
-    def stop(self) -> None:
-        pass
-
-    def note(self, message: str) -> None:
-        pass
 
 
 class Catalog:

@@ -14,18 +14,18 @@ from tfrecreg.builtin.view.background import Catalog
 from tfrecreg.builtin.view.facets import Facets
 from tfrecreg.builtin.view.findings import Findings
 from tfrecreg.builtin.view.record import (
-    LedgerRows,
     classes_of,
     drawn,
     example_of,
     first_image,
     kind_of_feature,
+    ledger_rows,
 )
 from tfrecreg.builtin.view.selections import Selections, python_line
 from tfrecreg.builtin.view.shards import ViewedShards
 from tfrecreg.core.check.scan.interface import Target
 from tfrecreg.core.example.format_payload import ShownImage, images_in
-from tfrecreg.core.example.model import Example
+from tfrecreg.core.example.model import Example, Feature
 from tfrecreg.core.images.decoder import require_pillow
 from tfrecreg.core.plugins.decoders import Decoders, target_decoders
 from tfrecreg.core.registry.data import resolve
@@ -64,7 +64,6 @@ class Browsed:
         self.decoders: Decoders = target_decoders(target)
         self.catalog = Catalog(target, engine)
         self.report = Findings(target, self.shards, engine.jobs)
-        self.ledger = LedgerRows(target)
         self.selections = Selections(self.shards, self.catalog)
         self.facets = Facets(target, self.shards, self.catalog, self.selections)
 
@@ -129,27 +128,31 @@ class Browsed:
         }
 
     @cached_property
+    def ledger(self) -> dict[tuple[str, str], dict[str, Any]]:
+        return ledger_rows(self.target)
+
+    @cached_property
     def features(self) -> list[dict[str, Any]]:
-        kinds: dict[str, Counter[str]] = {}
-        types: dict[str, set[str]] = {}
-        counts: dict[str, set[int]] = {}
+        seen: dict[str, list[Feature]] = {}
         for payload in self.shards.payloads(range(min(_SAMPLE, len(self.shards)))):
             example = example_of(payload) if isinstance(payload, bytes) else None
             for name, feature in (example or {}).items():
-                kind = kind_of_feature(name, feature, self.decoders)
-                kinds.setdefault(name, Counter())[kind] += 1
-                types.setdefault(name, set()).add(feature.kind.name.lower())
-                counts.setdefault(name, set()).add(feature.count)
-        shapes = {name: sorted({min(found), max(found)}) for name, found in counts.items()}
-        return [
-            {
-                "name": safe(name),
-                "kind": kinds[name].most_common(1)[0][0],
-                "type": " or ".join(sorted(types[name])),
-                "shape": "" if ends == [1] else " to ".join(map(str, ends)),
-            }
-            for name, ends in sorted(shapes.items())
-        ]
+                seen.setdefault(name, []).append(feature)
+        described = []
+        for name, found in sorted(seen.items()):
+            kinds = Counter(kind_of_feature(name, each, self.decoders) for each in found)
+            types = {each.kind.name.lower() for each in found}
+            counts = [each.count for each in found]
+            ends = sorted({min(counts), max(counts)})
+            described.append(
+                {
+                    "name": safe(name),
+                    "kind": kinds.most_common(1)[0][0],
+                    "type": " or ".join(sorted(types)),
+                    "shape": "" if ends == [1] else " to ".join(map(str, ends)),
+                }
+            )
+        return described
 
     def records(self, selection: str, start: int, count: int) -> dict[str, Any]:
         found = self.selections.get(selection)

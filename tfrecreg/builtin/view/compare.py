@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -157,17 +156,13 @@ def _pair(a: Browsed, b: Browsed, before: int | None, after: int | None) -> dict
     examples: list[Example | None] = []
     for browsed, place in ((a, before), (b, after)):
         number = _number(browsed, place) if place is not None else None
-        if number is None:
-            states.append(None)
-            examples.append(None)
-            continue
-        (payload,) = browsed.shards.payloads([number])
-        states.append(browsed.drawn(number, payload))
-        examples.append(example_of(payload) if isinstance(payload, bytes) else None)
-    differs: Iterator[str] = iter(())
+        payload = browsed.shards.payloads([number])[0] if number is not None else b""
+        states.append(browsed.drawn(number, payload) if number is not None else None)
+        read = payload if number is not None and isinstance(payload, bytes) else None
+        examples.append(example_of(read) if read is not None else None)
     old, new = examples
+    differs: list[str] = []
     if old is not None and new is not None:
-        names = sorted({*old, *new})
-        differs = (safe(name) for name in names if old.get(name) != new.get(name))
+        differs = [safe(each) for each in sorted({*old, *new}) if old.get(each) != new.get(each)]
     key = next((each["key"] for each in reversed(states) if each is not None), None)
-    return {"key": key, "a": states[0], "b": states[1], "differs": list(differs)}
+    return {"key": key, "a": states[0], "b": states[1], "differs": differs}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from tfrecreg.builtin.query.entries import sql_name, sql_text
@@ -147,14 +148,8 @@ class Facets:
         if name == "split":
             order = list(self._shards.splits)
             rows.sort(key=lambda row: order.index(row[0]) if row[0] in order else len(order))
-        values = [
-            {
-                **_counted(value, inside, every, _where(column, kind, value)),
-                **({"color": self._color(value)} if name in _CLASS and value is not None else {}),
-            }
-            for value, inside, every, _ in rows
-        ]
-        return _facet_of(name, title, values, rows)
+        where = partial(_where, column, kind)
+        return self._counted(name, title, rows, where, colored=name in _CLASS)
 
     def _objects(self, condition: str, find: str = "") -> dict[str, Any]:
         """The number of records that contain each class of objects."""
@@ -167,15 +162,39 @@ class Facets:
             f"WHERE {_contains('label', find)} GROUP BY label "
             f"ORDER BY every DESC, label LIMIT {_VALUES}"
         )
-        has = "(shard, record) IN (SELECT shard, record FROM objects WHERE {})"
+
+        def where(value: object) -> str:
+            of_class = _where("label", "VARCHAR", value)
+            return f"(shard, record) IN (SELECT shard, record FROM objects WHERE {of_class})"
+
+        return self._counted(_OBJECTS, "Objects", rows, where, colored=True)
+
+    def _counted(
+        self,
+        column: str,
+        title: str,
+        rows: Sequence[tuple[Any, ...]],
+        where: Callable[[object], str],
+        *,
+        colored: bool,
+    ) -> dict[str, Any]:
+        """A facet of values. A row has a value, the number of selected records with this value, the
+        number in the whole target, and the number of distinct values.
+        """
         values = [
             {
-                **_counted(value, inside, every, has.format(_where("label", "VARCHAR", value))),
-                **({"color": self._color(value)} if value is not None else {}),
+                "value": finite(each) if isinstance(each, str | int | float | None) else str(each),
+                "text": "none" if each is None else safe(str(each), limit=80),
+                "count": inside,
+                "of": every,
+                "where": where(each),
+                **({"color": self._color(each)} if colored and each is not None else {}),
             }
-            for value, inside, every, _ in rows
+            for each, inside, every, _ in rows
         ]
-        return _facet_of(_OBJECTS, "Objects", values, rows)
+        different = rows[0][-1] if rows else 0
+        facet = {"column": column, "title": title, "kind": "values"}
+        return {**facet, "values": values, "different": different}
 
     def _color(self, value: object) -> str:
         if isinstance(value, int):
@@ -223,30 +242,6 @@ def _contains(column: str, find: str) -> str:
     if not find:
         return "true"
     return f"contains(lower({column}::VARCHAR), lower({sql_text(find)}))"
-
-
-def _facet_of(
-    column: str, title: str, values: list[dict[str, Any]], rows: Sequence[tuple[Any, ...]]
-) -> dict[str, Any]:
-    """A facet of values. The last column of `rows` is the number of distinct values."""
-    return {
-        "column": column,
-        "title": title,
-        "kind": "values",
-        "values": values,
-        "different": rows[0][-1] if rows else 0,
-    }
-
-
-def _counted(value: object, inside: int, every: int, where: str) -> dict[str, Any]:
-    """A value, the number of selected records that have it, and the number in the whole target."""
-    return {
-        "value": finite(value) if isinstance(value, str | int | float | None) else str(value),
-        "text": "none" if value is None else safe(str(value), limit=80),
-        "count": inside,
-        "of": every,
-        "where": where,
-    }
 
 
 def _where(column: str, kind: str, value: object) -> str:

@@ -102,14 +102,10 @@ class Findings:
 
     def note(self, codes: Iterable[str]) -> str:
         """A note if findings with these codes do not list all of their places; otherwise empty."""
-        found = [each for each in self.findings(codes) if each.locations]
-        named, every = sum(len(each.locations) for each in found), sum(each.count for each in found)
-        return f"the findings list {named:,} of {every:,} places" if named < every else ""
-
-    def findings(self, codes: Iterable[str]) -> list[Finding]:
-        wanted = set(codes)
-        every = self._report.findings if self._report is not None else ()
-        return [each for each in every if each.code in wanted]
+        wanted, every = set(codes), self._report.findings if self._report is not None else ()
+        found = [each for each in every if each.code in wanted and each.locations]
+        named, total = sum(len(each.locations) for each in found), sum(each.count for each in found)
+        return f"the findings list {named:,} of {total:,} places" if named < total else ""
 
     def to_json(self) -> dict[str, Any]:
         records = len(self._shards)

@@ -9,8 +9,8 @@ from __future__ import annotations
 import io
 import re
 import threading
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+
+from starlette.responses import Response
 
 from tfrecreg.core.build.media import sniff_media
 from tfrecreg.core.example.format_payload import ShownImage
@@ -34,8 +34,8 @@ SIZES = (32, 640)
 _SMALL_BYTES = 1 << 16
 _DRAFT_PIXELS = 50_000_000
 _QUALITY = 80
-_AT_ONCE = 2
-"""Maximum number of images that are fully decoded at the same time, to limit memory."""
+_DECODING = threading.BoundedSemaphore(2)
+"""Limits memory: at most two images are fully decoded at the same time."""
 _TYPES = {
     "aiff": "audio/aiff",
     "flac": "audio/flac",
@@ -48,67 +48,48 @@ _TYPES = {
 _RANGE = re.compile(r"bytes=(\d{0,15})-(\d{0,15})")
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """Bytes with their media type."""
+def thumbnail(image: ShownImage, size: int) -> Response:
+    """A picture with sides of at most `size` pixels. A small image is sent unchanged."""
+    header = image.header
+    if header is None:
+        raise ValueError("its header cannot be read")
+    own = SHOWN.get(sniff(image.data) or "") if not header.animated else None
+    longest = max(header.width, header.height)
+    if own is not None and longest <= size and len(image.data) <= _SMALL_BYTES:
+        return Response(image.data, media_type=own)
+    try:
+        made = _made(image, header, size)
+    except MissingExtraError:
+        if own is not None and len(image.data) <= 16 * _SMALL_BYTES:
+            return Response(image.data, media_type=own)
+        raise
+    if made is None:
+        raise ValueError("its decoder returns no picture")
+    return made
 
-    body: bytes = field(repr=False)
-    media_type: str
-    headers: Mapping[str, str] = field(default_factory=dict)
-    status: int = 200
-    parts: Iterator[bytes] | None = field(default=None, repr=False)
-    """If this is set, these parts are sent one by one, and `body` is not sent."""
 
-
-class Thumbnails:
-    """Makes thumbnails of images."""
-
-    def __init__(self) -> None:
-        self._free = threading.BoundedSemaphore(_AT_ONCE)
-
-    def thumbnail(self, image: ShownImage, size: int) -> Reply:
-        """A picture with sides of at most `size` pixels. A small image is sent unchanged."""
-        header = image.header
-        if header is None:
-            raise ValueError("its header cannot be read")
-        own = SHOWN.get(sniff(image.data) or "") if not header.animated else None
-        longest = max(header.width, header.height)
-        if own is not None and longest <= size and len(image.data) <= _SMALL_BYTES:
-            return Reply(image.data, own)
-        try:
-            made = self._made(image, header, size)
-        except MissingExtraError:
-            if own is not None and len(image.data) <= 16 * _SMALL_BYTES:
-                return Reply(image.data, own)
-            raise
-        if made is None:
-            raise ValueError("its decoder returns no picture")
-        return made
-
-    def _made(self, image: ShownImage, header: ImageHeader, size: int) -> Reply | None:
-        if header.format == "jpeg" and header.width * header.height <= _DRAFT_PIXELS:
-            return _drafted(image.data, size)
-        side = max(1, size * min(header.width, header.height) // max(header.width, header.height))
-        if header.format in SHOWN:
-            return self._converted(image.data, header, min(side, min(header[1:3])))
+def _made(image: ShownImage, header: ImageHeader, size: int) -> Response | None:
+    if header.format == "jpeg" and header.width * header.height <= _DRAFT_PIXELS:
+        return _drafted(image.data, size)
+    shorter, longer = sorted((header.width, header.height))
+    side = max(1, size * shorter // longer)
+    if header.format not in SHOWN:
         made: Thumbnail | None = image.decoder.thumbnail(image.data, side)
-        return Reply(made.data, SHOWN[made.format]) if made is not None else None
-
-    def _converted(self, data: bytes, header: ImageHeader, shorter: int) -> Reply:
-        conversion = Conversion(shorter, 0, 0, "jpeg", _QUALITY, upright=False)
-        try:
-            with self._free:
-                made = convert_image(data, header, conversion)
-        except Undecodable as error:
-            raise ValueError(error.detail) from error
-        return Reply(made, SHOWN["jpeg"])
+        return Response(made.data, media_type=SHOWN[made.format]) if made is not None else None
+    conversion = Conversion(min(side, shorter), 0, 0, "jpeg", _QUALITY, upright=False)
+    try:
+        with _DECODING:
+            data = convert_image(image.data, header, conversion)
+    except Undecodable as error:
+        raise ValueError(error.detail) from error
+    return Response(data, media_type=SHOWN["jpeg"])
 
 
-def whole(image: ShownImage) -> Reply:
+def whole(image: ShownImage) -> Response:
     """An image, converted to PNG or JPEG unless browsers can show its own format."""
     known = sniff(image.data)
     if known is not None and image.format == known:  # not pixels that begin like a PNG
-        return Reply(image.data, SHOWN[known])
+        return Response(image.data, media_type=SHOWN[known])
     side = max(image.header.width, image.header.height) if image.header is not None else 1
     try:
         made = image.decoder.thumbnail(image.data, side)
@@ -116,10 +97,10 @@ def whole(image: ShownImage) -> Reply:
         raise UsageError(f"the image does not decode: {error}") from None
     if made is None:
         raise UsageError("the decoder of the image returns no picture")
-    return Reply(made.data, SHOWN[made.format])
+    return Response(made.data, media_type=SHOWN[made.format])
 
 
-def _drafted(data: bytes, size: int) -> Reply:
+def _drafted(data: bytes, size: int) -> Response:
     """A thumbnail of a JPEG, decoded at the lowest resolution that suffices for the size."""
     image_module = pillow("PIL.Image")
     try:
@@ -136,7 +117,7 @@ def _drafted(data: bytes, size: int) -> Reply:
     except Exception as error:
         # Decoders raise many errors: OSError, SyntaxError, struct.error, KeyError …
         raise ValueError(f"{type(error).__name__}: {error}") from error
-    return Reply(made.getvalue(), SHOWN["jpeg"])
+    return Response(made.getvalue(), media_type=SHOWN["jpeg"])
 
 
 def medium(example: Example, feature: str | None) -> tuple[bytes, str]:
@@ -151,17 +132,17 @@ def medium(example: Example, feature: str | None) -> tuple[bytes, str]:
     raise NoSuchNameError("the record has no such sound or video")
 
 
-def part_of(data: bytes, media_type: str, asked: str) -> Reply:
+def part_of(data: bytes, media_type: str, asked: str) -> Response:
     """All bytes, or the range that `asked` requests."""
     size = len(data)
     headers = {"accept-ranges": "bytes"}
     match = _RANGE.fullmatch(asked.strip())
     if match is None or match.groups() == ("", ""):
-        return Reply(data, media_type, headers)
+        return Response(data, 200, headers, media_type)
     first, last = match.groups()
     start = int(first) if first else max(size - int(last), 0)
     end = min(int(last) + 1, size) if first and last else size
     if start >= end:
-        return Reply(b"", media_type, {**headers, "content-range": f"bytes */{size}"}, 416)
+        return Response(b"", 416, {**headers, "content-range": f"bytes */{size}"}, media_type)
     headers["content-range"] = f"bytes {start}-{end - 1}/{size}"
-    return Reply(data[start:end], media_type, headers, 206)
+    return Response(data[start:end], 206, headers, media_type)

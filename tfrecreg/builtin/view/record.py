@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property, partial
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,7 @@ from tfrecreg.core.example.format_payload import (
     images_in,
     words,
 )
-from tfrecreg.core.example.kinds import PayloadKind, kind_of
+from tfrecreg.core.example.kinds import PayloadKind, kind_of, payload_kind
 from tfrecreg.core.example.model import Example, Feature, Kind
 from tfrecreg.core.images.drawing import COLORS, Drawing, class_color, drawing_of, marks_of
 from tfrecreg.core.images.read import sniff
@@ -98,8 +98,7 @@ def example_of(payload: bytes) -> Example | None:
 
 def payload_parts(payload: bytes, decoders: Decoders) -> Sequence[ShownPart]:
     """The parts of a payload that is not an Example."""
-    kind = kind_of(payload, 0, len(payload), decode_or_none(payload))
-    return describe_payload(payload, kind, partial(words, decoders=decoders))
+    return describe_payload(payload, payload_kind(payload), partial(words, decoders=decoders))
 
 
 def first_image(example: Example, decoders: Decoders) -> ShownImage | None:
@@ -205,11 +204,11 @@ def _shapes(drawing: Drawing, example: Example) -> dict[str, Any]:
     return {"boxes": boxes, "polygons": polygons, "points": points}
 
 
-def classes_of(labels: Mapping[str, Sequence[str]], most: int = 1000) -> Iterator[dict[str, Any]]:
+def classes_of(labels: Mapping[str, Sequence[str]]) -> Iterator[dict[str, Any]]:
     """The classes of a target with their colors."""
     seen: set[tuple[int, str]] = set()
     for _, names in sorted(labels.items()):
-        for number, name in islice(enumerate(names), most):
+        for number, name in islice(enumerate(names), 1000):
             if name and (number, name) not in seen:
                 seen.add((number, name))
                 color = COLORS[class_color(number)]
@@ -221,24 +220,14 @@ _HEX = 256
 _UNITS = {"context": "value", "list": "step"}
 
 
-class LedgerRows:
-    """The rows about items in the ledger of a build, read on first use."""
-
-    def __init__(self, target: Target) -> None:
-        self._target = target
-
-    def of(self, split: str, key: str | None) -> dict[str, Any] | None:
-        """The ledger's row about an item; None if there is none."""
-        return self._rows.get((split, key)) if key is not None else None
-
-    @cached_property
-    def _rows(self) -> dict[tuple[str, str], dict[str, Any]]:
-        try:
-            lines = ledger_lines(self._target) or []
-        except TfrecregError:
-            return {}  # the check reports it
-        rows = map(json.loads, lines)
-        return {(str(row.get("split")), str(row.get("key"))): row for row in rows}
+def ledger_rows(target: Target) -> dict[tuple[str, str], dict[str, Any]]:
+    """The rows about items in the ledger of a build, by split and key."""
+    try:
+        lines = ledger_lines(target) or []
+    except TfrecregError:
+        return {}  # the check reports it
+    rows = map(json.loads, lines)
+    return {(str(row.get("split")), str(row.get("key"))): row for row in rows}
 
 
 def whole_record(browsed: Browsed, number: int) -> dict[str, Any]:
@@ -261,7 +250,7 @@ def whole_record(browsed: Browsed, number: int) -> dict[str, Any]:
         "previous": _place(browsed, number - 1),
         "next": _place(browsed, number + 1),
     }
-    row = browsed.ledger.of(seen.split, key)
+    row = browsed.ledger.get((seen.split, key)) if key is not None else None
     if row is not None:
         found["ledger"] = {name: safe(str(value), limit=1000) for name, value in row.items()}
     if isinstance(payload, bytes):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -39,12 +39,15 @@ class ViewedShard:
     name: str
     """The name as findings use it, not escaped."""
     split: str
+    place: ShardPlace
     records: int = 0
     stamp: tuple[int, int, int] = (0, 0, 0)
     """Size, modification time and inode."""
     state: Literal["ok", "damaged", "gone"] = "ok"
     why: str = ""
     """Why the shard is damaged or gone; escaped."""
+    offsets: RecordOffsets | None = None
+    """The offsets of its records, if they had to be looked up."""
 
     @property
     def size(self) -> int:
@@ -68,9 +71,6 @@ class ViewedShards:
     def __init__(self, target: Target) -> None:
         files = target.manifest.files if target.manifest is not None else ()
         digests = {each.path: each.blake3 for each in files}
-        self.shards: list[ViewedShard] = []
-        places: list[ShardPlace] = []
-        known: dict[int, RecordOffsets] = {}
         named: list[tuple[str, str, Shard | None]]
         if target.manifest is None or target.partial:
             named = [(each.name, each.split, each) for each in target.shards]
@@ -78,17 +78,16 @@ class ViewedShards:
             here = {each.path: each for each in target.shards}
             listed = target.manifest.shards
             named = [(each.path, each.split, here.get(each.path)) for each in listed]
-        for name, split, shard in sorted(named, key=lambda each: in_reading_order(each[1])):
-            digest = digests.get(shard.index or "", "") if shard is not None else ""
-            seen, place, offsets = _seen(len(places), name, split, shard, digest)
-            if offsets is not None:
-                known[len(places)] = offsets
-            self.shards.append(seen)
-            places.append(place)
+        named.sort(key=lambda each: in_reading_order(each[1]))
+        self.shards = [
+            _seen(number, name, split, shard, digests)
+            for number, (name, split, shard) in enumerate(named)
+        ]
         self.named = {each.name: each for each in self.shards}
-        self.records = ShardRecords(places)
-        for number, offsets in known.items():
-            self.records.remember(number, offsets)
+        self.records = ShardRecords([each.place for each in self.shards])
+        for each in self.shards:
+            if each.offsets is not None:
+                self.records.remember(each.number, each.offsets)
         self.starts: npt.NDArray[np.int64] = np.concatenate(
             ([0], np.cumsum([each.records for each in self.shards], dtype=np.int64))
         ).astype(np.int64)
@@ -184,39 +183,39 @@ def _stamp(shard: Shard) -> tuple[int, int, int] | None:
 
 
 def _seen(
-    number: int, name: str, split: str, shard: Shard | None, index_digest: str
-) -> tuple[ViewedShard, ShardPlace, RecordOffsets | None]:
-    """A shard, its place, and its offsets if they had to be looked up."""
+    number: int, name: str, split: str, shard: Shard | None, digests: Mapping[str, str]
+) -> ViewedShard:
     stamp = _stamp(shard) if shard is not None else None
-    seen = ViewedShard(number, shard, name, split)
     place = ShardPlace("", "", name, split, "", 0, 0, 0)
+    seen = ViewedShard(number, shard, name, split, place)
     if shard is None or stamp is None:
-        return replace(seen, state="gone", why="it is not here"), place, None
+        return replace(seen, state="gone", why="it is not here")
     entry, index = shard.entry, shard.index
     if entry is None and has_own_index(shard.storage, shard.path):
         index = own_index(shard.path)
-    seen = replace(seen, stamp=stamp)
     place = place._replace(
         root=shard.storage.root,
         path=shard.path,
         size=stamp[0],
         mtime_ns=stamp[1],
         index_path=index or "",
-        index_blake3=index_digest,
+        index_blake3=digests.get(shard.index or "", ""),
     )
+    seen = replace(seen, stamp=stamp, place=place)
     if entry is not None and index is not None and entry.bytes == stamp[0]:
         # The index is read when a record is requested.
-        return replace(seen, records=entry.records), place._replace(records=entry.records), None
+        place = place._replace(records=entry.records)
+        return replace(seen, records=entry.records, place=place)
     try:
         found = look_up(place)
     except TfrecregError as error:
-        seen = replace(seen, state="damaged", why=error.message)
-        return seen, place._replace(index_path=""), None
+        place = place._replace(index_path="")
+        return replace(seen, state="damaged", why=error.message, place=place)
     records, why = len(found.offsets), ""
     if found.faults or (found.lengths < 0).any():
         faults = len(found.faults) or int((found.lengths < 0).sum())
         why = "1 damaged place" if faults == 1 else f"{faults:,} damaged places"
     elif entry is not None and entry.records != records:
         why = f"the manifest lists {entry.records:,} records, found {records:,}"
-    seen = replace(seen, records=records, state="damaged" if why else "ok", why=why)
-    return seen, place._replace(records=records), found
+    seen = replace(seen, records=records, place=place._replace(records=records), offsets=found)
+    return replace(seen, state="damaged" if why else "ok", why=why)

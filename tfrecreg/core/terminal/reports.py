@@ -49,7 +49,14 @@ def format_options(function: F) -> F:
     """``--format``, ``--output`` and ``--save-json``. The command gets `form`, `output` and
     `saved`.
     """
-    decorate: Callable[[F], F] = click.option(
+    for name, to, text in (
+        ("--save-json", "saved", "Also write the report as JSON to FILE."),
+        ("--output", "output", "Write the report to FILE instead of stdout."),
+    ):
+        function = click.option(name, to, metavar="FILE", shell_complete=complete.files, help=text)(
+            function
+        )
+    return click.option(
         "--format",
         "form",
         metavar="FORMAT",
@@ -57,21 +64,7 @@ def format_options(function: F) -> F:
         shell_complete=complete.named_by("ReportFormatRecord", *CORE_FORMATS),
         help="text, json (the same as --json), or the name of a report format, such as sarif or "
         "html: `tfrecreg plugins list` shows them.",
-    )
-    to: Callable[[F], F] = click.option(
-        "--output",
-        metavar="FILE",
-        shell_complete=complete.files,
-        help="Write the report to FILE instead of stdout.",
-    )
-    also: Callable[[F], F] = click.option(
-        "--save-json",
-        "saved",
-        metavar="FILE",
-        shell_complete=complete.files,
-        help="Also write the report as JSON to FILE.",
-    )
-    return decorate(to(also(function)))
+    )(function)
 
 
 def exit_code(reports: Sequence[Report]) -> int:

@@ -25,7 +25,9 @@ class Progress(Protocol):
         """Show a message of one line."""
 
 
-class _Silent:
+class Silent:
+    """A progress that ignores all reports."""
+
     def start(self, what: str, total: int, unit: str = "records") -> None:
         pass
 
@@ -39,8 +41,7 @@ class _Silent:
         pass
 
 
-SILENT: Progress = _Silent()
-"""A progress that ignores all reports."""
+SILENT: Progress = Silent()
 
 
 class Ticker:

@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tfrecreg.core.values.errors import UsageError
 from tfrecreg.core.values.reference import check_dataset_name
@@ -164,14 +164,7 @@ def _of_set(match: re.Match[str]) -> ShardName | None:
     found = _parsed(words, match["number"], of=match["of"], end=stem[len(words) :] + end)
     if pair and (found.split is None or words.count("-") == 1):
         # In the form of TFDS, any text after the dataset's name is the split.
-        return ShardName(
-            prefix=pair[1],
-            split=normal_split(pair[2]),
-            number=found.number,
-            of=found.of,
-            records=None,
-            stem=found.stem,
-        )
+        return replace(found, prefix=pair[1], split=normal_split(pair[2]))
     return found
 
 
