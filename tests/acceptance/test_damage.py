@@ -77,8 +77,6 @@ class Built:
         target = build_target(
             self.manifest,
             LocalStorage(self.folder),
-            name="digits",
-            kind="build",
             schema=None,
             schema_path=None,
         )

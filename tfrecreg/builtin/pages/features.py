@@ -293,7 +293,7 @@ def _sizes(sizes: Mapping[tuple[int, int], int]) -> Iterator[Scatter]:
 
 
 def _growth(manifest: Manifest | None, history: Sequence[LogEntry]) -> Iterator[Bars]:
-    """A chart of the records in each release, from old to new, and then in an unreleased build."""
+    """A chart of the number of records per release, oldest first. An unreleased build is last."""
     counts = [(entry.version, entry.records) for entry in reversed(history)]
     if manifest is not None and manifest.release is None and counts:
         counts.append(("build", sum(split.records for split in manifest.splits)))

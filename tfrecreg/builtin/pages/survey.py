@@ -118,7 +118,7 @@ class Survey:
                 self.unnamed.add(feature)
 
     def count_sizes(self, counts: Mapping[tuple[int, int], int]) -> None:
-        """Add the numbers of images per width and height."""
+        """Count images by width and height."""
         self._count(self.sizes, counts)
 
     def keep(self, number: int | None, picks: Iterable[Pick]) -> None:

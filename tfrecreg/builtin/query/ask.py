@@ -86,7 +86,7 @@ class Questions:
         in_check: bool = False,
     ) -> None:
         """Open the tables of targets and a previous release. During a check, `findings` is left
-        out. The contents of `stack` are closed with the questions.
+        out. Closing the questions closes the contents of `stack`.
         """
         self.targets = tuple(target for target, _ in known)
         self.catalogs = tuple(catalogs for _, catalogs in known)

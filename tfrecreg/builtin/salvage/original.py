@@ -159,7 +159,9 @@ class Original:
 
 
 class IndexMatch:
-    """Compares records with an index. Takes about 10 bytes per record, and 24 more after damage."""
+    """Compares records with an index. Takes about 10 bytes per record, or 34 bytes after
+    damage.
+    """
 
     def __init__(self, index: Index) -> None:
         self._index = index

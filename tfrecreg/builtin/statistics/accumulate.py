@@ -264,7 +264,7 @@ class _Feature:
 
 
 class _Parts:
-    """Compares the parts of a derived feature in the examples that have at least one part."""
+    """Compares the parts of a derived feature. Examples without any of its parts are left out."""
 
     def __init__(self) -> None:
         self.missing: Counter[str] = Counter()

@@ -3,7 +3,7 @@ columns.
 
 The digest of a canonical payload is the digest of its bytes, and most payloads are canonical. The
 compiled scanner (`walk.c`) finds canonical payloads, and hashes several payloads of up to 1 KiB at
-once. Without the scanner, each payload is decoded and hashed by itself. The scanner also reads
+once. Without the scanner, payloads are decoded and hashed one by one. The scanner also reads
 payloads as columns, as :func:`tfrecreg.core.example.columns.read_columns` does with NumPy.
 """
 

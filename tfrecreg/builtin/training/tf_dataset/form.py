@@ -251,7 +251,7 @@ def _image_sizes(
         return {}
     pixels = schema.byte_pixels()
     if not schema.images() and not schema.pixels():
-        raise UsageError("no `image_domain {}` in the schema says that a feature holds images")
+        raise UsageError("no feature of the schema has an `image_domain {}`, which marks images")
     sizes = {name: _image_shape(schema, name, request) for name in schema.images()} | pixels
     return {
         name: size for name, size in sizes.items() if name in chosen and columns[name].is_single

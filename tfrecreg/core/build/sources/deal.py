@@ -144,8 +144,8 @@ class Deal:
     """Distributes the items of one split among several splits. Picklable.
 
     The share of a split is its share of all hashes, so the size of the split is approximate. The
-    more groups exist, the better the approximation. Adding groups does not move other groups. A
-    small change of a share only moves groups between splits that are neighbours in the order given.
+    more groups exist, the better the approximation. Adding groups does not move other groups. If
+    a share changes slightly, groups move only between neighbouring splits in the given order.
     """
 
     def __init__(self, options: DealOptions) -> None:
