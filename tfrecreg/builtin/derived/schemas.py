@@ -305,10 +305,24 @@ def merge_schemas(parents: Sequence[Ancestor], classes: Classes, chosen: Mapping
     kept = [feature for feature in merged.feature if feature.name in chosen]
     for feature in kept:
         feature.name = chosen[feature.name]
-    # Constraints describe the records of the parents; the others may name features that are gone.
+    # A sparse or weighted feature is kept if all its parts are kept under their old names.
+    same = {old for old, new in chosen.items() if old == new}
+    sparse = [
+        each
+        for each in merged.sparse_feature
+        if {each.value_feature.name, *(index.name for index in each.index_feature)} <= same
+    ]
+    weighted = [
+        each
+        for each in merged.weighted_feature
+        if {"/".join(each.feature.step), "/".join(each.weight_feature.step)} <= same
+    ]
+    # The constraints describe the records of the parents.
     for group in ("feature", "sparse_feature", "weighted_feature", "dataset_constraints"):
         merged.ClearField(group)
     merged.feature.extend(kept)
+    merged.sparse_feature.extend(sparse)
+    merged.weighted_feature.extend(weighted)
     text_format = import_module("google.protobuf.text_format")
     return str(text_format.MessageToString(merged, as_utf8=True))
 
@@ -355,8 +369,9 @@ def _widen_bound(mine: Any, others: Any, name: str, wider: Any) -> None:
 
 
 def _add_domains(merged: Any, message: Any, parent: Ancestor) -> None:
-    """Add the domains that a schema names."""
-    for group in ("string_domain", "int_domain", "float_domain"):
+    """Add a schema's other declarations: named domains, sparse and weighted features."""
+    groups = ("string_domain", "int_domain", "float_domain", "sparse_feature", "weighted_feature")
+    for group in groups:
         known = {each.name: each for each in getattr(merged, group)}
         for each in getattr(message, group):
             if each.name not in known:
