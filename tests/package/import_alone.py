@@ -12,6 +12,7 @@ import json
 import os
 import sys
 import traceback
+import warnings
 from importlib import import_module
 
 
@@ -44,6 +45,8 @@ def alone(name: str) -> str:
 def main() -> None:
     request = json.load(sys.stdin)
     sys.path[:0] = request["path"]
+    # TensorFlow, which a few modules import, brings modules that warn.
+    warnings.filterwarnings("ignore", module=r"(?!tfrecreg)")
     failed = {name: said for name in request["modules"] if (said := alone(name))}
     json.dump(failed, sys.stdout)
 

@@ -22,7 +22,9 @@ def test_every_module_imports_alone_in_a_bare_interpreter(tmp_path: Path) -> Non
         [sys.executable, "-W", "error", str(ALONE)],
         input=json.dumps({"path": path, "modules": list(MODULES)}),
         # Threads of a numerical library would make Python warn of the forks.
-        env=plain_environment(tmp_path, OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1"),
+        env=plain_environment(
+            tmp_path, OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1", TF_CPP_MIN_LOG_LEVEL="3"
+        ),
         cwd="/",
         capture_output=True,
         text=True,

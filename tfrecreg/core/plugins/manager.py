@@ -257,8 +257,9 @@ class Plugins:
 
     @property
     def disabled(self) -> list[Announced[Any]]:
-        """The plugins that are switched off, in order of name."""
-        return [each for each in self._announced if each.disabled_by]
+        """The plugins that are switched off, in order of kind and name."""
+        off = (each for each in self._announced if each.disabled_by)
+        return sorted(off, key=lambda each: each.record.kind)
 
     @property
     def clashes(self) -> list[list[Announced[Any]]]:
