@@ -680,7 +680,7 @@ uint64_t tfrecreg_finder_spans(const struct finder *finder, const struct span **
     return finder->span_count;
 }
 
-/* ---- where gzip members may begin: see gzip_places.py ---- */
+/* ---- where gzip members may begin: see gzip_access.py ---- */
 
 #define MEMBER_HEADER 10u
 #define MEMBER_REACH (1u << 20) /* a header of more bytes is none */
@@ -900,7 +900,7 @@ void tfrecreg_canonical(const uint8_t *memory, const int64_t *starts, const int6
 /* ---- the values of payloads of one layout: the compiled twin of read_columns in
  * tfrecreg/core/example/columns.py ---- */
 
-/* A feature of a layout; the same fields as in payload_columns.py. */
+/* A feature of a layout; the same fields as in columns.py. */
 struct slot {
     int64_t head;   /* where the bytes of its key, with tags, end behind those of the slot before, */
     int64_t kind;   /* which tag its list has, */
