@@ -25,8 +25,8 @@ from tfrecreg.core.storage.writer import (
     LINKLESS,
     LocalWriter,
     make_folders,
+    remove_abandoned,
     sync_folder,
-    try_lock,
 )
 from tfrecreg.core.values.errors import StorageError, UsageError
 
@@ -245,17 +245,7 @@ class LocalStorage:
     def remove_abandoned(self, path: str) -> bool:
         full = self._own(path)
         with translated("remove", full):
-            try:
-                handle = os.open(full, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-            except FileNotFoundError:
-                return False
-            try:
-                if not try_lock(handle):
-                    return False
-                self.remove(path)
-            finally:
-                os.close(handle)
-        return True
+            return remove_abandoned(full)
 
     def _own(self, path: str) -> str:
         """The absolute path of an entry to write, move or remove."""
