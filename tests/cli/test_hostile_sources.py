@@ -50,6 +50,10 @@ WRONG = {
         "def items(self): return [Item('train', '0', 1)] * 2",
         "lists `0` twice in the split `train`",
     ),
+    "a key that no file can have": (
+        r"def items(self): yield Item('train', '\ud800', 1)",
+        "failed in `items`: a text in it is not valid: 'utf-8' codec can't encode",
+    ),
     "a code from nowhere": (
         "def items(self): yield Skipped('train', '0', 'OWN001', 'x')",
         "`OWN001` is not a code of a source",
@@ -64,6 +68,10 @@ WRONG = {
     ),
     "a schema that is none": ("def schema(self): return 'feature {'", "in `schema`: schema:1:"),
     "codecs": ("def codecs(self): return {'a': 1}", "`codecs`: Expected `str`, got `int`"),
+    "an example that is a number": (
+        "def example(self, item): return 5",
+        "expected an example, found an object of type `int`",
+    ),
     "an example without a name": (
         "def example(self, item): return {1: int64_feature(1)}",
         "failed on `",

@@ -108,7 +108,7 @@ def test_a_file_that_a_numbered_set_lacks_is_skipped(raw) -> None:
         (("1", " NA"), ("missing=NA",), [[1], []], ""),
         (("x", " NA"), ("missing=NA",), [[b"x"], []], ""),
         ((" 1", " ?"), ("columns=n,v:int64",), [[1], []], "SRC115 value"),
-        (("1", " nan"), ("columns=n,v:int64",), [[1], []], "SRC115 value"),
+        (("1", "nan"), ("columns=n,v:int64",), [[1], []], "SRC115 value"),
         (("1.5 ", "NULL"), ("columns=n,v:float",), [[1.5], []], "SRC115 value"),
         ((*("1" * 10), "unknown"), (), [*([b"1"],) * 10, [b"unknown"]], "SRC116"),
         ((*("1" * 10), "unknown"), ("missing=unknown",), [*([1],) * 10, []], ""),

@@ -338,6 +338,8 @@ def _checked(made: Any, item: Item, own: frozenset[str]) -> Written | Skipped:
             raise _Wrong(f"it skipped `{skipped.key}` of `{skipped.split}` instead")
         return skipped
     example, remarks = made if isinstance(made, Written) else (made, ())
+    if not isinstance(example, Mapping):
+        raise _Wrong(f"expected an example, found {type_text(example)}")
     return Written(dict(example), [_entry((Remark,), own, each) for each in remarks])
 
 
