@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import shutil
 import stat
@@ -23,9 +24,9 @@ from tfrecreg.core.storage.paths import (
 from tfrecreg.core.storage.renames import move_to_free_name, replace
 from tfrecreg.core.storage.writer import (
     LINKLESS,
+    LOCKLESS,
     LocalWriter,
     make_folders,
-    remove_abandoned,
     sync_folder,
 )
 from tfrecreg.core.values.errors import StorageError, UsageError
@@ -245,7 +246,22 @@ class LocalStorage:
     def remove_abandoned(self, path: str) -> bool:
         full = self._own(path)
         with translated("remove", full):
-            return remove_abandoned(full)
+            try:
+                handle = os.open(full, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+            except FileNotFoundError:
+                return False
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                self.remove(path)
+            except BlockingIOError:
+                return False
+            except OSError as error:
+                if error.errno in LOCKLESS:
+                    return False
+                raise
+            finally:
+                os.close(handle)
+        return True
 
     def _own(self, path: str) -> str:
         """The absolute path of an entry to write, move or remove."""

@@ -27,7 +27,8 @@ _NAME_MAX = 255
 _TEMPORARY = re.compile(r"\..*\.[0-9a-f]{16}\.tmp", re.DOTALL)
 # Errors of fsync(2) on file systems that cannot sync folders. They are ignored.
 _SYNCLESS = frozenset({errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS})
-_LOCKLESS = _SYNCLESS | {errno.ENOLCK}
+LOCKLESS = _SYNCLESS | {errno.ENOLCK}
+"""Errors of flock(2) on file systems without locks."""
 
 
 def is_temporary(path: str) -> bool:
@@ -45,28 +46,6 @@ def try_lock(handle: int, *, shared: bool = False) -> bool | None:
         return False
     except OSError:
         return None
-    return True
-
-
-def remove_abandoned(path: str) -> bool:
-    """Remove the temporary file of a killed writer. Returns False if the writer may be alive.
-    Raises OSError.
-    """
-    try:
-        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return False
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        _unlink(path)
-    except BlockingIOError:
-        return False
-    except OSError as error:
-        if error.errno in _LOCKLESS:
-            return False
-        raise
-    finally:
-        os.close(handle)
     return True
 
 
