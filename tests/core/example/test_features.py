@@ -77,7 +77,6 @@ def test_integers_are_taken_one_or_many(value: Any, values: tuple[int, ...]) -> 
     [
         (2**63, "9223372036854775808"),
         ([1, -(2**63) - 1], "-9223372036854775809"),
-        pytest.param(10**5000, "an integer of 16610 bits", id="digits"),
     ],
 )
 def test_integers_outside_int64_are_named(value: Any, shown: str) -> None:
@@ -148,32 +147,28 @@ def test_float32_values_come_back_exactly(values: list[float]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "shown"),
-    [
-        (1e39, r"1e\+39"),
-        ([0.0, -4e38], r"-4e\+38"),
-        (np.array([1e300]), r"1e\+300"),
-        pytest.param([1, 10**400], "an integer of 1329 bits", id="digits"),
-    ],
+    "value",
+    [1e39, [0.0, -4e38], np.array([1e300])],
 )
-def test_floats_that_overflow_are_named(value: Any, shown: str) -> None:
-    with pytest.raises(ValueError, match=f"^{shown} does not fit in a float32"):
+def test_floats_that_overflow_are_refused(value: Any) -> None:
+    with pytest.raises(ValueError, match="^float32 holds numbers up to 3.4028235e38: "):
         float_feature(value)
 
 
 @pytest.mark.parametrize(
-    ("value", "found"),
+    "value",
     [
-        ("15", "str"),
-        ([1.0, None], "NoneType"),
-        (iter([1.0, None, 2.0]), "NoneType"),
-        (None, "NoneType"),
-        (np.zeros((2, 2), np.float32), "list"),
-        ([[1.0]], "list"),
+        "15",
+        [1.0, None],
+        iter([1.0, None, 2.0]),
+        None,
+        np.zeros((2, 2), np.float32),
+        [[1.0]],
+        pytest.param([1, 10**400], id="digits"),
     ],
 )
-def test_what_is_no_number_is_refused(value: Any, found: str) -> None:
-    with pytest.raises(TypeError, match=f"^a value is a `{found}`, expected a number$"):
+def test_what_is_no_number_is_refused(value: Any) -> None:
+    with pytest.raises(TypeError, match="^expected numbers that float32 holds: "):
         float_feature(value)
 
 

@@ -440,10 +440,7 @@ def _prefix(key: str) -> bytes:
     """The key field of a map entry."""
     if not isinstance(key, str):
         raise TypeError(f"a feature key is a `{type(key).__name__}`, expected a string")
-    try:
-        raw = key.encode()
-    except UnicodeEncodeError:
-        raise ValueError(f"the feature key `{safe(key)}` holds a lone surrogate") from None
+    raw = key.encode()
     prefix = b"\n" + varint(len(raw)) + raw
     if len(raw) <= _MAX_KEPT_KEY:
         if len(_PREFIXES) >= _MAX_PREFIXES:

@@ -126,13 +126,7 @@ def unset_feature() -> Feature:
 
 def _as_bytes(value: object) -> bytes:
     if isinstance(value, str):
-        try:
-            return value.encode()
-        except UnicodeEncodeError as error:
-            raise ValueError(
-                f"a string holds a lone surrogate at character {error.start}, "
-                "which UTF-8 cannot represent: encode it first"
-            ) from None
+        return value.encode()
     if isinstance(value, (bytes, bytearray, memoryview)):
         return value if type(value) is bytes else bytes(value)
     raise TypeError(f"a value is a `{type(value).__name__}`, expected bytes or a string")
@@ -144,7 +138,7 @@ def _packed_ints(values: tuple[int, ...]) -> bytes:
     low, high = min(values), max(values)
     if low < _MIN or high > _MAX:
         wrong = low if low < _MIN else high
-        raise ValueError(f"{_number_text(wrong)} is outside int64, from {_MIN} to {_MAX}")
+        raise ValueError(f"{wrong} is outside int64, from {_MIN} to {_MAX}")
     if low >= 0 and high < 128:
         return bytes(values)
     return pack_varints(values)
@@ -153,10 +147,10 @@ def _packed_ints(values: tuple[int, ...]) -> bytes:
 def _packed_floats(values: tuple[Any, ...]) -> bytes:
     try:
         return struct.pack(f"<{len(values)}f", *values)
-    except (OverflowError, struct.error):
-        # One value is invalid, but the error of struct does not say which one or, for large
-        # integers, why.
-        raise next(filter(None, map(_float_error, values))) from None
+    except OverflowError as error:
+        raise ValueError(f"float32 holds numbers up to 3.4028235e38: {error}") from None
+    except struct.error as error:
+        raise TypeError(f"expected numbers that float32 holds: {error}") from None
 
 
 def _float_values(value: Any) -> tuple[Any, ...] | bytes:
@@ -188,26 +182,6 @@ def _float32_buffer(value: Any) -> bytes | None:
         return None
     formats = {"<f"} if sys.byteorder == "big" else {"f", "=f", "<f"}
     return view.tobytes() if view.ndim <= 1 and view.format in formats else None
-
-
-def _float_error(value: Any) -> Exception | None:
-    """The error for a value that does not fit a float32; None if it fits."""
-    try:
-        struct.pack("<f", value)
-    except (OverflowError, struct.error):
-        if hasattr(value, "__float__") or hasattr(value, "__index__"):
-            return ValueError(
-                f"{_number_text(value)} does not fit in a float32 (at most 3.4028235e38)"
-            )
-        return TypeError(f"a value is a `{type(value).__name__}`, expected a number")
-    return None
-
-
-def _number_text(number: object) -> str:
-    # Python refuses to write out integers of thousands of digits.
-    if isinstance(number, int) and number.bit_length() > 256:
-        return f"an integer of {number.bit_length()} bits"
-    return str(number)
 
 
 _EXACT = 2**24
