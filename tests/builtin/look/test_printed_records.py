@@ -59,7 +59,7 @@ def test_payloads_that_are_no_examples_are_shown_by_their_parts(pipe) -> None:
         ShownRecord(
             **place,
             payload="event",
-            parts=(ShownPart(part="field", name="7", kind="varint", count=1, shown="1"),),
+            parts=(ShownPart(part="text", name="", kind="text", count=1, shown="1"),),
         ),
         ShownRecord(
             **place,
@@ -77,7 +77,7 @@ def test_payloads_that_are_no_examples_are_shown_by_their_parts(pipe) -> None:
         "  list none   0 steps",
         "x, record 0, offset 0, 9 bytes",
         "  a TensorBoard event",
-        "  field 7  varint  1",
+        "  text  text  1",
         "x, record 0, offset 0, 9 bytes",
         "  not a tf.train.Example: 31",
         '  text  text  "1"',

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from foreign_support import event, field, put, sequence
+from foreign_support import event, put, sequence
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -43,25 +43,6 @@ def test_a_sequence_is_shown_by_context_and_lists() -> None:
     assert [each.count for each in parts(SEQUENCE)] == [1, 2, 30, 2]
 
 
-def test_an_event_is_shown_field_by_field() -> None:
-    assert rows(event(1.5e9, step=7)) == [
-        ("field", "1", "fixed64", "1.5e+09 as a double"),
-        ("field", "2", "varint", "7"),
-        ("field", "3", "bytes", "b'brain.Event:2'"),
-    ]
-
-
-def test_another_message_is_shown_field_by_field() -> None:
-    payload = field(3, b"chr1") + b"\x10" + b"\xff" * 9 + b"\x01"
-    assert rows(payload + b"\x25\0\0\0\x3f" + b"\x29\0\0\0\0\0\0\xe0\x3f") == [
-        ("field", "3", "bytes", "b'chr1'"),
-        ("field", "2", "varint", "-1"),
-        ("field", "4", "fixed32", "0.5 as a float"),
-        ("field", "5", "fixed64", "0.5 as a double"),
-    ]
-    assert len(rows(field(9, b"\0") * 100)) == 8
-
-
 @given(st.binary(max_size=100))
 @settings(max_examples=200)
 def test_any_bytes_can_be_described(payload: bytes) -> None:
@@ -79,7 +60,7 @@ def test_head_shows_each_by_its_kind(tmp_path: Path) -> None:
         "sequence_example",
     ]
     assert [each.features for each in found] == [None] * 4
-    assert [len(each.parts) for each in found] == [4, 2, 0, 1]
+    assert [len(each.parts) for each in found] == [4, 0, 0, 1]
     assert found[2].start == "ff"
     for record in found:
         for part in record.parts:

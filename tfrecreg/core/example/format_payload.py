@@ -2,28 +2,15 @@
 
 from __future__ import annotations
 
-import struct
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from html import escape
-from itertools import islice
 from math import prod
 from typing import Any
 
 from tfrecreg.core.example.kinds import PayloadKind, decode_sequence
-from tfrecreg.core.example.model import (
-    DELIMITED,
-    FIXED32,
-    FIXED64,
-    VARINT,
-    Example,
-    Feature,
-    Kind,
-    NotAnExampleError,
-    fields,
-    varints,
-)
+from tfrecreg.core.example.model import Example, Feature, Kind
 from tfrecreg.core.example.tensors import read_tensor
 from tfrecreg.core.example.values import bytes_feature
 from tfrecreg.core.images.decoder import FeatureDecoder, pixel_bytes
@@ -152,13 +139,8 @@ def _as_text(data: bytes) -> str | None:
 
 _STEPS = 4
 """Maximum number of steps shown per list."""
-_PARTS = 8
-"""Maximum number of fields shown per message."""
-_DEPTH = 100
 _TEXT_LIMIT = 1 << 16
 """Maximum size in bytes of a payload that is shown as text."""
-
-_WIRES = {VARINT: "varint", FIXED64: "fixed64", DELIMITED: "bytes", FIXED32: "fixed32"}
 
 _Values = Callable[[Feature], str]
 
@@ -168,14 +150,13 @@ class ShownPart:
     """One part of a payload, described. Every string is escaped."""
 
     part: str
-    """In a SequenceExample ``context`` or ``list``; in any other payload ``text`` or ``field``."""
+    """In a SequenceExample ``context`` or ``list``; in any other payload ``text``."""
     name: str
-    """Name of the feature or list, or number of the field; empty for a text."""
+    """Name of the feature or list; empty for a text."""
     kind: str
-    """``bytes``, ``float``, ``int64`` or ``text``; for a field, its wire type."""
+    """``bytes``, ``float``, ``int64`` or ``text``."""
     count: int
-    """For a feature, the number of values; for a list, the number of steps; otherwise the size in
-    bytes."""
+    """Number of values of a feature, number of steps of a list, or size of a text in bytes."""
     shown: str
     """The content, shortened."""
 
@@ -183,11 +164,11 @@ class ShownPart:
 def describe_payload(
     payload: bytes, kind: PayloadKind | None, values: _Values
 ) -> tuple[ShownPart, ...]:
-    """The parts of a payload. An Example, or a payload that does not parse, has none."""
+    """The parts of a SequenceExample or of a text. Any other payload has none."""
     if kind is PayloadKind.SEQUENCE_EXAMPLE:
         return tuple(_sequence(payload, values))
     if kind in (PayloadKind.EVENT, PayloadKind.OTHER):
-        return _text(payload, values) or _message(payload, values)
+        return _text(payload, values)
     return ()
 
 
@@ -225,33 +206,3 @@ def _text(payload: bytes, values: _Values) -> tuple[ShownPart, ...]:
         return ()
     shown = values(bytes_feature(payload))
     return (ShownPart(part="text", name="", kind="text", count=len(payload), shown=shown),)
-
-
-def _message(payload: bytes, values: _Values) -> tuple[ShownPart, ...]:
-    """The first fields of a payload, if all of it parses as a protobuf message."""
-    try:
-        for _ in fields(payload, 0, len(payload), _DEPTH):
-            pass
-    except NotAnExampleError:
-        return ()
-    first = islice(fields(payload, 0, len(payload), _DEPTH), _PARTS)
-    return tuple(
-        ShownPart(
-            part="field",
-            name=str(number),
-            kind=_WIRES.get(wire, "group"),
-            count=end - start,
-            shown=_content(payload, wire, start, end, values),
-        )
-        for (number, wire), start, end in first
-    )
-
-
-def _content(payload: bytes, wire: int, start: int, end: int, values: _Values) -> str:
-    if wire == VARINT:
-        return str(*varints(payload[start:end]))  # as int64, the type of most fields
-    if wire == FIXED64:
-        return f"{struct.unpack_from('<d', payload, start)[0]:.6g} as a double"
-    if wire == FIXED32:
-        return f"{struct.unpack_from('<f', payload, start)[0]:.6g} as a float"
-    return values(bytes_feature(payload[start:end])) if wire == DELIMITED else ""
