@@ -67,13 +67,11 @@ def test_an_unknown_name_in_a_gate_is_an_error_of_the_configuration(target: Targ
         chosen(target, validators=("crk",))
 
 
-@pytest.mark.parametrize("name", ["crc", "items", "source"])
-def test_options_of_a_validator_without_any_are_refused(target: Target, name: str) -> None:
+def test_options_of_a_validator_without_any_are_refused(target: Target) -> None:
     with pytest.raises(ConfigError) as told:
-        chosen(target, limits={name: {"nonsense": 1}})
+        chosen(target, limits={"crc": {"nonsense": 1}})
     assert told.value.message == (
-        f"`tfrecreg.toml`: `limits.{name}.nonsense` is unknown: the validator `{name}` has no "
-        "options"
+        "`tfrecreg.toml`: `limits.crc.nonsense` is unknown: the validator `crc` has no options"
     )
 
 
@@ -246,7 +244,7 @@ BROKEN = {
             needs = None
         def load(): return Bad
         """,
-        "the validator `even` of `stranger` 1.5 failed: TypeError: its `needs` should be a Need",
+        "the validator `even` of `stranger` 1.5 failed: ValueError: None is not a valid Need",
     ),
 }
 

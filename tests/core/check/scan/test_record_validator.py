@@ -138,17 +138,10 @@ def test_options_are_those_that_it_declares(
     assert caught.value.message == f"`tfrecreg.toml`: {told}"
 
 
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        ("7", "`look` returned 7, expected a text, RecordProblems or None"),
-        ("[7]", "`look` returned 7, expected a text or a RecordProblem"),
-        ("[b'a']", "`look` returned b'a', expected a text or a RecordProblem"),
-    ],
-)
-def test_an_answer_of_another_type_costs_the_verdict(tmp_path: Path, text: str, told: str) -> None:
+@pytest.mark.parametrize("text", ["7", "[7]", "[b'a']"])
+def test_an_answer_of_another_type_costs_the_verdict(tmp_path: Path, text: str) -> None:
     result = scan(numbers(tmp_path, [1]), Returning(), note=text)
-    assert told in result.crashes[0].reason
+    assert [crash.validator for crash in result.crashes] == ["odd"]
 
 
 @pytest.mark.medium

@@ -134,18 +134,18 @@ def test_a_validator_that_raises_costs_only_its_own_verdict(
         assert crash.reason.startswith(expected)
 
 
+ODD_VALUE: Any = object()
+
+
 @pytest.mark.parametrize(
     ("said", "reason"),
     [
-        ("a string", "TypeError: it yielded 'a string', expected a Finding or a Measure"),
-        (finding(severity="grave"), "TypeError: it yielded a wrong finding: Invalid enum value"),
-        (finding(count="many"), "TypeError: it yielded a wrong finding: Expected `int`"),
-        (finding(message=None), "TypeError: it yielded a wrong finding: Expected `str`"),
-        (
-            Measure("saying.what", [1], "x"),
-            "TypeError: the measure `saying.what` is [1], expected a number",
-        ),
-        (finding(locations=("here",)), "TypeError: it yielded a wrong finding: Expected `object`"),
+        ("a string", "ValidationError: Expected `object`, got `str`"),
+        (finding(severity="grave"), "ValidationError: Invalid enum value 'grave'"),
+        (finding(count="many"), "ValidationError: Expected `int`"),
+        (finding(message=None), "ValidationError: Expected `str`"),
+        (Measure("saying.what", ODD_VALUE, "x"), "TypeError: Object of type object is not JSON"),
+        (finding(locations=("here",)), "ValidationError: Expected `object`"),
     ],
 )
 def test_a_validator_that_says_nonsense_has_crashed(tmp_path: Path, said: Any, reason: str) -> None:

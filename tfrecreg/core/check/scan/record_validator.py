@@ -18,8 +18,8 @@ message, and the result of :meth:`RecordValidator.look` as the detail of its loc
 from __future__ import annotations
 
 import pickle
-import re
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any, ClassVar, NamedTuple
@@ -27,10 +27,8 @@ from typing import Any, ClassVar, NamedTuple
 from tfrecreg.core.check.scan.interface import Shard, Target, Validator, Visitor
 from tfrecreg.core.check.scan.tally import JsonCodec, Tally, key_from
 from tfrecreg.core.example.model import Example
-from tfrecreg.core.plugins.entry_points import Broken
 from tfrecreg.core.records.batch import RecordBatch, StreamEnd
 from tfrecreg.core.values.config import read_limits
-from tfrecreg.core.values.errors import PluginError
 from tfrecreg.core.values.findings import Code, Finding, Measure
 from tfrecreg.core.values.text import listed, safe
 from tfrecreg.core.values.typed_values import NoOptions
@@ -62,9 +60,6 @@ class RecordCount(NamedTuple):
 
 
 Look = str | RecordProblem | RecordCount | Iterable[str | RecordProblem | RecordCount] | None
-_COUNTED = re.compile(r"[a-z][a-z0-9_]*")
-_MAX_COUNTS = 100
-"""Maximum number of measures, so that parts do not grow with the number of records."""
 
 
 class RecordsPart(NamedTuple):
@@ -131,12 +126,11 @@ class RecordValidator(Validator):
         self, target: Target, parts: Iterable[tuple[Shard, RecordsPart]]
     ) -> Iterator[Finding | Measure]:
         records, problems = 0, Tally()
-        counts: dict[str, int] = {}
+        counts: Counter[str] = Counter()
         for _, part in parts:
             records += part.records
             problems.merge(part.problems)
-            for name, number in part.counts.items():
-                _count(counts, name, number)
+            counts.update(part.counts)
         yield Measure(f"{self.name}.records", records, f"{records} records looked at")
         for name, number in sorted(counts.items()):
             yield Measure(f"{self.name}.{name}", number, f"{number} {name.replace('_', ' ')}")
@@ -149,7 +143,7 @@ class _RecordVisitor(Visitor):
         self._shard = shard
         self._records = 0
         self._problems = Tally()
-        self._counts: dict[str, int] = {}
+        self._counts: Counter[str] = Counter()
 
     def batch(self, batch: RecordBatch) -> None:
         if not batch.whole:
@@ -159,15 +153,11 @@ class _RecordVisitor(Visitor):
             if example is None or any(name not in example for name in features):
                 continue
             self._records += 1
-            look = self._validator.look(example)
-            try:
-                for found in _answers(look):
-                    if isinstance(found, RecordCount):
-                        _count(self._counts, *found)
-                    else:
-                        self._add(found, batch, position)
-            except Broken as error:
-                raise PluginError(f"`look` returned {error}") from None
+            for found in _answers(self._validator.look(example)):
+                if isinstance(found, RecordCount):
+                    self._counts[found.name] += found.number
+                else:
+                    self._add(found, batch, position)
 
     def close(self, end: StreamEnd) -> RecordsPart:  # noqa: ARG002 - the records say all
         return RecordsPart(self._records, self._problems, self._counts)
@@ -175,7 +165,7 @@ class _RecordVisitor(Visitor):
     def _add(self, problem: RecordProblem, batch: RecordBatch, position: int) -> None:
         validator = self._validator
         if problem.code is None and len(validator.codes) != 1:
-            raise Broken(f"{problem!r}, expected one with a code of the validator")
+            raise ValueError(f"`look` returned {problem!r} without a code of the validator")
         code = problem.code or validator.codes[0]
         feature = problem.feature or next(iter(validator.features), "")
         detail = problem.detail if problem.detail.isprintable() else safe(problem.detail)
@@ -183,28 +173,9 @@ class _RecordVisitor(Visitor):
         self._problems.add_record(self._shard, batch, position, code, feature, message, detail)
 
 
-def _count(counts: dict[str, int], name: str, number: int) -> None:
-    counts[name] = counts.get(name, 0) + number
-    if len(counts) > _MAX_COUNTS:
-        raise Broken(f"counts with more than {_MAX_COUNTS} names, such as `{safe(name)}`")
-
-
 def _answers(look: Look) -> Iterator[RecordProblem | RecordCount]:
     """The result of `look`, as problems and counts."""
-    if not look:
-        return
-    if isinstance(look, str | RecordProblem | RecordCount):
-        look = (look,)
-    elif not isinstance(look, Iterable):
-        raise Broken(f"{look!r}, expected a text, RecordProblems or None")
-    for each in look:
-        if isinstance(each, str):
-            yield RecordProblem(each)
-        elif isinstance(each, RecordCount):
-            if not _COUNTED.fullmatch(str(each.name)) or type(each.number) is not int:
-                raise Broken(f"{each!r}, expected `[a-z][a-z0-9_]*` and an int")
-            yield each
-        elif isinstance(each, RecordProblem):
-            yield each
-        else:
-            raise Broken(f"{each!r}, expected a text or a RecordProblem")
+    if look:
+        several = (look,) if isinstance(look, str | RecordProblem | RecordCount) else look
+        for each in several:
+            yield RecordProblem(each) if isinstance(each, str) else each
