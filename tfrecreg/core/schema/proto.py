@@ -62,10 +62,7 @@ def parse_schema(text: str | bytes, where: str = "schema") -> Schema:
         try:
             text = text.decode("utf-8")
         except UnicodeDecodeError as error:
-            line = error.object.count(b"\n", 0, error.start) + 1
-            column = error.start - error.object.rfind(b"\n", 0, error.start)
-            byte = error.object[error.start]
-            raise SchemaError(f"{where}:{line}:{column}: byte 0x{byte:02x} is not UTF-8") from None
+            raise SchemaError(f"{where}: {error}") from None
     return _parsed(text, where)
 
 
@@ -192,7 +189,6 @@ def _parse(text: str, where: str) -> Any:
         line, column = error.GetLine(), error.GetColumn()
         # protobuf puts the position, and often the whole line, in front of its message.
         what = re.sub(r"^\d+:\d+ : ('.*': )?", "", str(error), flags=re.DOTALL).rstrip(".")
-        what = re.sub(r'"([\w.]+|[{}])"', r"`\1`", what.replace("tensorflow.metadata.v0.", ""))
         place = where if line is None else f"{where}:{line}:{column}"
         raise SchemaError(f"{place}: {what}") from None
     except RecursionError:

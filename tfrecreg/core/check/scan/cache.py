@@ -125,21 +125,20 @@ class ScanCache:
         self, number: int, shard: Shard, end: StreamEnd | None, parts: Mapping[PluginId, Part]
     ) -> list[tuple[PluginId, str]]:
         """Store the results of a shard. Returns the validators whose parts cannot be packed."""
-        if number not in self._stamps:
-            return []
-        if end is None:
-            self._forget(shard)
-            return []
-        packed: dict[str, _Part] = {}
         mistakes: list[tuple[PluginId, str]] = []
+        if number not in self._stamps:
+            return mistakes
+        stamp = self._stamps[number]
+        if end is None or stamp is None or _stamp(shard) != stamp:
+            self._forget(shard)
+            return mistakes
+        packed: dict[str, _Part] = {}
         for plugin_id, validator, key in self._looking:
             if key is None or plugin_id not in parts or not isinstance(validator, Cacheable):
                 continue
             try:
                 with calling():
                     data = validator.part_codec.pack(parts[plugin_id])
-                    if not isinstance(data, bytes | None):
-                        raise TypeError(f"it packed {data!r}, expected bytes")
             except UnicodeEncodeError:
                 continue  # A shard whose name is not UTF-8 is read each time.
             except Exception as error:
@@ -147,11 +146,7 @@ class ScanCache:
                 continue
             if data is not None:
                 packed[plugin_id.name] = _Part(_digest(shard, plugin_id.name, key), data)
-        stamp = self._stamps[number]
-        if stamp is None or _stamp(shard) != stamp:
-            self._forget(shard)
-        else:
-            self._write(shard, _Entry(FORMAT, stamp, end, packed))
+        self._write(shard, _Entry(FORMAT, stamp, end, packed))
         return mistakes
 
     def _forget(self, shard: Shard) -> None:
@@ -220,11 +215,7 @@ def key_of(
     if not isinstance(validator, Cacheable):  # a plugin's class need not inherit from Validator
         return None
     key = validator.part_key(target, options)
-    if key is None:
-        return None
-    if not isinstance(key, str):
-        raise TypeError(f"its `part_key` is {key!r}, expected a string or None")
-    if validator.part_codec is None:
+    if key is None or validator.part_codec is None:
         return None
     kind = type(validator)
     code = code_of(plugin_id.distribution, kind.__module__)
