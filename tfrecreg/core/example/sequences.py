@@ -53,6 +53,8 @@ from tfrecreg.core.schema.infer import (
     block,
     quoted,
     share_text,
+    type_comments,
+    value_comments,
     value_domain,
 )
 from tfrecreg.core.values.errors import SchemaError
@@ -310,20 +312,12 @@ def _draft_list(name: str, seen: SeenList, records: int, *, is_common: bool) -> 
         yield from block("feature", f"name: {shown}", "lifecycle_stage: PLANNED")
         return
     values = seen.values.kinds[usual]
-    if len(seen.values.kinds) > 1:
-        types = ", ".join(
-            f"{KIND_NAMES[kind]} in {seen.values.kinds[kind].examples}"
-            for kind in sorted(seen.values.kinds)
-        )
-        yield f"# found several types, but a list can have only one: {types} steps"
+    yield from type_comments(seen.values, "list", "steps")
     if seen.records < records:
         yield f"# {share_text(seen.records, records)}"
     if seen.fewest != seen.most:
         yield f"# {seen.fewest} to {count(seen.most, 'step')}"
-    if values.fewest != values.most:
-        yield f"# {values.fewest} to {count(values.most, 'value')} in a step"
-    if not_finite := values.nan + values.infinite:
-        yield f"# {not_finite} of {count(values.values, 'value')} NaN or infinite"
+    yield from value_comments(values, "a step")
     body = [f"name: {shown}", f"type: {KIND_NAMES[usual]}"]
     if seen.records == records:
         body += block("presence", "min_fraction: 1", "min_count: 1")

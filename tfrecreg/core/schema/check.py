@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import islice, pairwise
 
 from blake3 import blake3
 
@@ -132,7 +132,7 @@ KINDS = {name: kind for kind, name in KIND_NAMES.items()}
 MAX_DISTINCT = 100_000
 """Maximum number of distinct values kept per feature. Each value takes about 100 bytes."""
 
-_DIGEST_SIZE = 16
+_DIGEST_SIZE = 17
 _NO_LIMIT = 2**63
 _NONE: tuple[Problem, ...] = ()
 
@@ -146,7 +146,7 @@ class DistinctValues:
 
     limit: int
     values: set[int | bytes] = field(default_factory=set)
-    """Strings longer than 16 bytes are kept as digests."""
+    """Strings of 17 bytes and more are kept as digests, which no shorter string equals."""
 
     @classmethod
     def within(cls, bounds: ValueCount) -> DistinctValues:
@@ -166,21 +166,15 @@ class DistinctValues:
 
     def add(self, feature: Feature) -> None:
         """Add the values of one more example."""
-        if self.is_full:
-            return
-        self._take(
-            {
-                # A digest is one byte longer than any value that is kept as it is.
-                value
-                if isinstance(value, int) or len(value) <= _DIGEST_SIZE
-                else b"\0" + blake3(value).digest(_DIGEST_SIZE)
-                for value in feature.values
-            }
-        )
+        for value in feature.values:
+            if self.is_full:
+                return
+            is_short = isinstance(value, int) or len(value) < _DIGEST_SIZE
+            self.values.add(value if is_short else blake3(value).digest(_DIGEST_SIZE))
 
     def merge(self, other: DistinctValues) -> None:
         """Add the values of another part."""
-        self._take(other.values)
+        self.values.update(islice(other.values - self.values, self.limit - self.count))
 
     def verdict(self, bounds: ValueCount) -> bool | None:
         """Whether the number of values is within `bounds`; None if there are too many to count."""
@@ -191,12 +185,6 @@ class DistinctValues:
             return known >= (bounds.min or 0)
         # `known` is a lower bound.
         return True if bounds.max is None and known >= (bounds.min or 0) else None
-
-    def _take(self, values: set[int | bytes]) -> None:
-        for value in values:
-            if self.is_full:
-                return
-            self.values.add(value)
 
 
 class DomainMass:

@@ -30,13 +30,11 @@ from tfrecreg.core.schema.definition import (
     FloatDomain,
     ImageDomain,
     IntDomain,
-    OtherDomain,
     Schema,
     SchemaFeature,
     SparseFeature,
     StringDomain,
     StructDomain,
-    TimeDomain,
     ValueCount,
     WeightedFeature,
 )
@@ -142,13 +140,12 @@ _DTYPES: dict[str, Literal["string", "int64", "float32"]] = {
 
 _FORMS = {"fixed": "FixedLenFeature", "varlen": "VarLenFeature", "ragged": "RaggedFeature"}
 
-_DOMAINS: dict[type[Domain], str] = {
+_KINDS: dict[type[Domain], str] = {
     IntDomain: "int",
     FloatDomain: "float",
     StringDomain: "string",
     BoolDomain: "bool",
     ImageDomain: "image",
-    StructDomain: "struct",
 }
 
 
@@ -229,30 +226,23 @@ def _feature(feature: SchemaFeature) -> dict[str, Any]:
 
 
 def _domain(domain: Domain, name: str) -> dict[str, Any]:
-    if isinstance(domain, (OtherDomain, TimeDomain)):
-        entry: dict[str, Any] = {"kind": domain.name.removesuffix("_domain")}
-    else:
-        entry = {"kind": _DOMAINS[type(domain)]}
-    if name:
-        entry["name"] = name
     if isinstance(domain, StructDomain):
-        entry["features"] = {feature.name: _feature(feature) for feature in domain.features}
-    elif isinstance(domain, StringDomain):
-        entry.update(values=list(domain.values), is_categorical=domain.is_categorical)
-    elif isinstance(domain, TimeDomain):
-        formats = ("string_format", "integer_format")
-        entry |= {each: getattr(domain, each) for each in formats if getattr(domain, each)}
-    elif not isinstance(domain, OtherDomain):
-        entry.update(_known(asdict(domain)))
-    if not entry.get("is_categorical", True):
-        del entry["is_categorical"]
-    return entry
+        members = {feature.name: _feature(feature) for feature in domain.features}
+        return {"kind": "struct", "features": members}
+    found = _known(asdict(domain))
+    kind = found.pop("name", _KINDS.get(type(domain), ""))
+    named = {"name": name} if name else {}
+    return {"kind": kind.removesuffix("_domain"), **named, **found}
 
 
 def _known(fields: dict[str, Any]) -> dict[str, Any]:
     """Fields that are set. Numbers that JSON cannot represent become strings."""
-    return {
-        name: value if not isinstance(value, float) or isfinite(value) else str(value)
-        for name, value in fields.items()
-        if value is not None
-    }
+    known: dict[str, Any] = {}
+    for name, value in fields.items():
+        if isinstance(value, tuple):
+            known[name] = list(value)
+        elif isinstance(value, float) and not isfinite(value):
+            known[name] = str(value)
+        elif value not in (None, "") and (value or name != "is_categorical"):
+            known[name] = value
+    return known

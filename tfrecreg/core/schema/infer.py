@@ -314,24 +314,33 @@ def _declared_domain(declared: DeclaredFeature | None, values: KindSummary) -> l
 
 
 def _comments(summary: SeenFeature, usual: Kind, examples: int) -> Iterator[str]:
+    yield from type_comments(summary, "feature", "examples")
+    if summary.examples < examples:
+        yield f"# {share_text(summary.examples, examples)}"
+    if summary.unset:
+        yield f"# {share_text(summary.unset, examples)} without a kind"
+    yield from value_comments(summary.kinds[usual], "an example")
     values = summary.kinds[usual]
+    for image_format, count in sorted(values.images.items()):
+        yield f"# {image_format} in {count} of {counted(values.values, 'value')}"
+
+
+def type_comments(summary: SeenFeature, what: str, units: str) -> Iterator[str]:
+    """The comment about a feature or a list that has values of several types."""
     if len(summary.kinds) > 1:
         types = ", ".join(
             f"{KIND_NAMES[kind]} in {summary.kinds[kind].examples}"
             for kind in sorted(summary.kinds)
         )
-        yield f"# found several types, but a feature can have only one: {types} examples"
-    if summary.examples < examples:
-        yield f"# {share_text(summary.examples, examples)}"
-    if summary.unset:
-        yield f"# {share_text(summary.unset, examples)} without a kind"
+        yield f"# found several types, but a {what} can have only one: {types} {units}"
+
+
+def value_comments(values: KindSummary, unit: str) -> Iterator[str]:
+    """The comments about the number of values, and about values that are not finite."""
     if values.fewest != values.most:
-        yield f"# {values.fewest} to {counted(values.most, 'value')} in an example"
-    total = counted(values.values, "value")
+        yield f"# {values.fewest} to {counted(values.most, 'value')} in {unit}"
     if not_finite := values.nan + values.infinite:
-        yield f"# {not_finite} of {total} NaN or infinite"
-    for image_format, count in sorted(values.images.items()):
-        yield f"# {image_format} in {count} of {total}"
+        yield f"# {not_finite} of {counted(values.values, 'value')} NaN or infinite"
 
 
 def share_text(number: int, examples: int) -> str:
