@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tfrecreg.core.example.model import Kind, encode
-from tfrecreg.core.example.values import bytes_feature, float_feature, float_features, int64_feature
+from tfrecreg.core.example.model import Kind
+from tfrecreg.core.example.values import bytes_feature, float_feature, int64_feature
 
 
 @pytest.mark.parametrize(
@@ -170,24 +170,3 @@ def test_floats_that_overflow_are_refused(value: Any) -> None:
 def test_what_is_no_number_is_refused(value: Any) -> None:
     with pytest.raises(TypeError, match=r"^expected numbers that float32 holds: "):
         float_feature(value)
-
-
-@settings(max_examples=40)
-@given(
-    st.integers(1, 4).flatmap(
-        lambda columns: st.integers(0, 70).flatmap(
-            lambda count: st.lists(
-                st.lists(st.floats(width=32), min_size=count, max_size=count).map(tuple),
-                min_size=columns,
-                max_size=columns,
-            )
-        )
-    )
-)
-def test_columns_of_floats_are_the_features_of_each(columns: list[tuple[float, ...]]) -> None:
-    found = float_features(columns)
-    assert found == [float_feature(column) for column in columns]
-    names = [f"f{number}" for number in range(len(columns))]
-    each = {name: float_feature(column) for name, column in zip(names, columns, strict=True)}
-    assert encode(dict(zip(names, found, strict=True))) == encode(each)
-    assert [each.wire_bytes for each in found] == [each[name].wire_bytes for name in names]

@@ -9,8 +9,7 @@ from __future__ import annotations
 import io
 import struct
 import sys
-from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Iterable, Mapping
 from operator import index
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +19,6 @@ from tfrecreg.core.example.model import (
     Kind,
     pack_varints,
     packed_feature,
-    value_head,
     varint,
 )
 from tfrecreg.core.example.tensors import serialize_tensor
@@ -32,7 +30,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _LOOSE = 4096  # from this size on, values are stored unchanged rather than encoded
-_HEADS = tuple(b"\n" + varint(size) for size in range(128))  # before a value of such a size
 _SINGLES = tuple(packed_feature(Kind.INT64, 1, varint(n), (n,)) for n in range(128))
 _BYTES, _FLOAT, _INT64 = Kind.BYTES, Kind.FLOAT, Kind.INT64  # slow to look up in their class
 _UNSET = packed_feature(Kind.UNSET, 0, b"", ())
@@ -55,10 +52,7 @@ def bytes_feature(value: bytes | str | Iterable[bytes | str]) -> Feature:
         values = tuple([each if type(each) is bytes else _as_bytes(each) for each in value])
     if sum(map(len, values)) > _LOOSE:
         return Feature(_BYTES, len(values), None, 0, 0, 0, values)
-    try:
-        body = b"".join([_HEADS[len(each)] + each for each in values])
-    except IndexError:  # a value is longer
-        body = b"".join([b"\n" + varint(len(each)) + each for each in values])
+    body = b"".join([b"\n" + varint(len(each)) + each for each in values])
     return packed_feature(_BYTES, len(values), body, values)
 
 
@@ -76,27 +70,6 @@ def float_feature(value: float | Iterable[float]) -> Feature:
     if not isinstance(packed, bytes):
         packed = _packed_floats(packed)
     return packed_feature(_FLOAT, len(packed) // 4, packed)
-
-
-def float_features(columns: Sequence[tuple[float, ...]]) -> list[Feature]:
-    """Like :func:`float_feature` for several columns of the same length, packed at once."""
-    count = len(columns[0])
-    head = value_head(_FLOAT, 4 * count)
-    try:
-        layout = _columns_layout(len(columns), count, len(head))
-        packed = layout.pack(*[each for column in columns for each in (head, *column)])
-    except (OverflowError, struct.error):
-        return [float_feature(column) for column in columns]  # raises the error of one value
-    size, start = len(head) + 4 * count, len(head)
-    return [
-        Feature(_FLOAT, count, packed, place, place + start, place + size)
-        for place in range(0, len(packed), size)
-    ]
-
-
-@lru_cache(maxsize=256)
-def _columns_layout(columns: int, count: int, head: int) -> struct.Struct:
-    return struct.Struct("<" + f"{head}s{count}f" * columns)
 
 
 def int64_feature(value: int | Iterable[int]) -> Feature:

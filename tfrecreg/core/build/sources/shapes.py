@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from tfrecreg.core.build.sources.object_source import BadAnnotation, ImageView
 from tfrecreg.core.example.model import Example
-from tfrecreg.core.example.values import bytes_feature, float_feature, float_features, int64_feature
+from tfrecreg.core.example.values import bytes_feature, float_feature, int64_feature
 from tfrecreg.core.values.errors import RawDataError
 from tfrecreg.core.values.text import safe
 
@@ -192,9 +192,10 @@ class Boxes:
         columns = [*zip(*self._rows, strict=True)] if self._rows else [()] * 8
         *floats, labels, texts, crowds = columns
         return {
-            **dict(
-                zip((f"{prefix}/{name}" for name in _NUMBERS), float_features(floats), strict=True)
-            ),
+            **{
+                f"{prefix}/{name}": float_feature(column)
+                for name, column in zip(_NUMBERS, floats, strict=True)
+            },
             f"{prefix}/class/label": int64_feature(labels),
             f"{prefix}/class/text": bytes_feature(texts),
             f"{prefix}/is_crowd": int64_feature(crowds),

@@ -40,9 +40,6 @@ from tfrecreg.core.values.progress import SILENT, Progress, working
 from tfrecreg.core.values.text import overrides
 from tfrecreg.core.workers.interface import Engine
 
-_DEFAULTS = {"batch": Visitor.batch, "fault": Visitor.fault}
-"""Methods that a visitor may omit."""
-
 
 @dataclass(frozen=True, slots=True)
 class ScanTask:
@@ -309,26 +306,16 @@ class _GuardedVisitor:
 
     def __init__(self, maker: bytes, shard: Shard) -> None:
         self._visitor: Visitor | None = None
-        self._silent: frozenset[str] = frozenset()
         self.crash: str | None = None
-        make: Any = None
         try:
             with calling():
-                make = pickle.loads(maker)
-                self._visitor = made = make(shard)
-                self._silent = frozenset(
-                    name
-                    for name, default in _DEFAULTS.items()
-                    if getattr(type(made), name, None) is default
-                )
+                self._visitor = pickle.loads(maker)(shard)
         except Exception as error:
             self._fail(error)
 
     def call(self, method: str, argument: object) -> Part:
-        """Call a method of the visitor. Returns None if the visitor has crashed, or has only the
-        default method, which does nothing.
-        """
-        if self._visitor is None or method in self._silent:
+        """Call a method of the visitor. Returns None if the visitor has crashed."""
+        if self._visitor is None:
             return None
         try:
             with calling():
