@@ -109,9 +109,7 @@ def choose(
 def validators_with(
     given: Literal["baseline", "expected", "items", "limits"], known: Plugins
 ) -> list[Announced[ValidatorRecord]]:
-    """The validators that run only if `given` exists: the target's baseline, expected records or
-    items, or the gate's limits for the validator.
-    """
+    """The validators that run only if the target has `given` or, for limits, the gate has them."""
     every = known.every(ValidatorRecord)
     return [each for each in every if each.record.runs_with == given]
 
@@ -137,9 +135,7 @@ def _consider(
     *,
     must: bool,
 ) -> None:
-    """Make the validator and ask whether it applies. Check the gate's limits against the options
-    that the validator declares. Record the outcome.
-    """
+    """Make the validator, check its limits, ask whether it applies, and record the outcome."""
     plugin = announced.plugin_id
     try:
         kind = known.load(ValidatorRecord, announced.qualified)
@@ -174,9 +170,7 @@ def _consider(
 def _judge_limits(
     announced: Announced[ValidatorRecord], kind: type[Validator], gate: GateConfig
 ) -> None:
-    """Check the gate's limits for a validator against the options that the validator declares. If a
-    validator runs only with limits, it checks these limits itself.
-    """
+    """Check the gate's limits for a validator, unless the validator itself does so."""
     plugin, options = announced.plugin_id, gate.options_of(announced.name)
     declared = getattr(kind, "Options", None)
     if declared is not None:
@@ -206,9 +200,7 @@ def _not_running(choice: Choice, plugin: PluginId, error: Exception, *, must: bo
 def _by_name(
     known: Plugins, names: Iterable[str], where: str = ""
 ) -> list[Announced[ValidatorRecord]]:
-    """The validators with these names, each once, in order. Errors say that the names are in the
-    file `where`.
-    """
+    """The validators with these names, each once, in order. Errors name the file `where`."""
     found = {}
     for name in sorted(names):
         try:

@@ -185,9 +185,7 @@ def _check_version(tally: Tally, splits: _Splits, side: Side) -> None:
 def _check_split(
     tally: Tally, parts: list[tuple[Shard, DigestPart]], side: Side, entry: SplitEntry
 ) -> None:
-    """Report which records of a split differ. If an index is missing, report only that the split
-    differs.
-    """
+    """Report which records of a split differ or, without an index, that the split differs."""
     name, split = side.name, entry.name
     shards = [at for at, each in enumerate(side.manifest.shards) if each.split == split]
     rows = [np.empty(0, _ROW)]

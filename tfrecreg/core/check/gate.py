@@ -45,9 +45,7 @@ _POINTER, _SCHEMA = ".dvc", ".pbtxt"
 def expect_policy(
     registry: Registry, *names: str | None, today: datetime.date | None = None
 ) -> None:
-    """Refuse a policy that would silently never apply, and a waiver that covers nearly everything
-    or lasts longer than `policy.max_waiver_days`.
-    """
+    """Refuse a policy that could never apply, and a waiver that covers or lasts too much."""
     config = registry.config
     _expect_datasets(registry, {_DEFAULT, *filter(None, names)})
     if config.waivers or any(gate.severity for gate in config.gates.values()):
@@ -101,9 +99,7 @@ def _expect_severities(config: Config, known: Iterable[str]) -> None:
 
 
 def _no_code(place: KeyPath, pattern: str, known: Iterable[str]) -> ConfigError:
-    """The error if no code matches `pattern`. The message names the codes that replaced `pattern`.
-    If there are none, it names a similar code.
-    """
+    """The error if no code matches `pattern`. It names the code's successors or a similar code."""
     instead = what_became_of(pattern) or did_you_mean(pattern, known)
     return place.error(f"matches no code: `{pattern}`{instead}")
 

@@ -40,18 +40,13 @@ class CheckOptions:
     same_as: str | None = None
     """A reference, or a content digest of 64 hex digits. If given, the validator `content` runs."""
     expect: Mapping[str, int] = field(default_factory=dict)
-    """Expected number of records by split. Splits that are not listed may have any number of
-    records.
-    """
+    """Expected number of records by split. Other splits may have any number."""
     gate: str | None = None
-    """Name of the gate to use, such as another dataset's gate. None selects the dataset's own gate.
-    If the dataset has no gate, the default gate applies.
-    """
+    """Name of the gate to use; None for the dataset's own gate, else the default gate."""
     ignore_missing: bool = False
     """Whether to skip datasets whose bytes are not on this machine, if no targets are given."""
     cached: bool = False
-    """Whether to reuse the results of an earlier check that also had this option, for shards whose
-    size, time and inode did not change."""
+    """Whether to reuse results of earlier checks with this option for unchanged shards."""
 
 
 def schema_digest(text: str | None) -> str | None:

@@ -38,13 +38,9 @@ class ReportContext:
     """The context that a format gets with the reports."""
 
     prefix: str = ""
-    """Relative path from the current folder to the registry of the reports. Empty if there is no
-    registry, or if it is the current folder.
-    """
+    """Relative path from the current folder to the registry; empty without one, or in it."""
     codes: Mapping[str, Code] = field(default_factory=dict)
-    """Descriptions of the findings' codes. A report may come from a machine with other plugins, so
-    that some of its codes are unknown here.
-    """
+    """Descriptions of the findings' codes. Codes of plugins may be unknown on this machine."""
     note: Callable[[str], None] = _no_note
     """Shows the user a line that is not part of the document."""
     version: str = __version__
@@ -126,9 +122,7 @@ class _Skipped(msgspec.Struct):
 
 
 class _Document(msgspec.Struct):
-    """The required keys of :meth:`Report.to_json`; other keys are ignored. Fields of the type `Any`
-    have the types of a :class:`Report`.
-    """
+    """The required keys of :meth:`Report.to_json`. An `Any` has its type in :class:`Report`."""
 
     target: Any
     status: Any

@@ -88,9 +88,7 @@ class Basis:
     limits: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Options by validator, for validators that ran with options."""
     shards: tuple[ReadShard, ...] = field(default=(), repr=False)
-    """In the order of the target. They have no modification times, so that a report about the same
-    data is the same on every machine.
-    """
+    """In the order of the target. Without times, so that reports are equal on every machine."""
 
     def to_json(self) -> dict[str, Any]:
         """The entry in the report's JSON."""
@@ -138,11 +136,9 @@ class Report:
     """Size of the shard files in bytes."""
     payload_bytes: int
     cached: int | None = None
-    """Number of unchanged shards that were not read again; None if the check did not reuse earlier
-    results."""
+    """Number of unchanged shards that were not read again; None without earlier results."""
     releases: int | None = None
-    """Number of releases for which only the manifest and history were read; None for other checks.
-    """
+    """Number of releases whose manifest and history an audit read; None for other checks."""
     splits: Mapping[str, int] = field(default_factory=dict)
     """For each split, the number of records with valid checksums; empty if nothing was read."""
     judged: bool = True
@@ -251,9 +247,7 @@ class Report:
 
     @property
     def accepted(self) -> Iterator[tuple[Finding, str]]:
-        """Each waived finding, with a text that says who waived it, until when and why. The text is
-        empty if this is unknown.
-        """
+        """Each waived finding, and who waived it, until when and why; empty if unknown."""
         for number, finding in enumerate(self.waived):
             waiver = self.waivers[number] if number < len(self.waivers) else None
             by = f"by {waiver.owner} until {waiver.expires}: {waiver.reason}" if waiver else ""

@@ -291,9 +291,7 @@ class _Check:
         return open_registry(root) if root is not None else None
 
     def _changes(self, target: Target) -> Iterator[str]:
-        """Yield a line about a missing build. If `beside` collects data for a page, also yield a
-        line about the changes since the previous version.
-        """
+        """A line about a missing build and, for a page, one about the latest changes."""
         if target.home is None or target.manifest is None:
             return
         registry = Registry(target.home)
@@ -328,9 +326,7 @@ def _local(dataset: Dataset) -> Resolved:
 
 
 def scan_cache(registry: Registry | None, *, reuse: bool) -> ScanCache | None:
-    """Return the cache of a registry. Without one, return the user's cache, or None if it has no
-    folder.
-    """
+    """The cache of a registry. Without one, the user's cache, or None if it has no folder."""
     if registry is not None:
         return ScanCache(registry.storage, layout.CHECKS, reuse=reuse)
     storage = user_cache()

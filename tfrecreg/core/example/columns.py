@@ -24,8 +24,7 @@ _Bools = NDArray[np.bool_]
 
 MAX_SLOTS = 200
 _MAX_NAME = 1 << 10
-"""The maximum number of features in a layout, and the maximum number of characters in a name. The
-cost of a trial grows with both."""
+"""Maximum number of features in a layout, and of characters in a name, for quick trials."""
 
 
 class Slot(NamedTuple):
@@ -97,8 +96,7 @@ def entry_head(slot: Slot) -> bytes:
 
 
 def _read_entry(reader: _Reader, slot: Slot, position: _Ints, good: _Bools) -> tuple[_Ints, Column]:
-    """Read a map entry of every payload. Where the entry does not fit `slot`, set `good` to
-    False."""
+    """Read a map entry of every payload. Clear `good` where the entry does not fit `slot`."""
     good &= reader.byte(position) == 0x0A
     size, position = reader.sizes(position + 1)
     end = position + size
@@ -124,8 +122,7 @@ def _read_entry(reader: _Reader, slot: Slot, position: _Ints, good: _Bools) -> t
 
 
 class _Reader:
-    """Reads one block of memory at many offsets in parallel. Offsets after the end give the last
-    bytes."""
+    """Reads one memory at many offsets in parallel. Offsets after the end give its last bytes."""
 
     def __init__(self, memory: bytes) -> None:
         self._bytes = np.frombuffer(memory, np.uint8) if memory else np.zeros(1, np.uint8)
@@ -156,8 +153,7 @@ class _Reader:
         return same
 
     def sizes(self, position: _Ints) -> tuple[_Ints, _Ints]:
-        """The length stored at each offset, and the offset after the stored length. An invalid
-        length is negative."""
+        """The length at each offset, negative if it is invalid, and the offset after it."""
         byte = self.byte(position)
         size = byte.astype(np.int64)
         more = byte > 127

@@ -184,8 +184,7 @@ def _feature(payload: bytes, field: int, position: int, end: int) -> Feature | N
 
 
 def _long(payload: bytes, position: int, first: int) -> tuple[int, int]:
-    """Read a length of several bytes, which ends after `position`. `first` is its first byte.
-    Returns the length and the offset of its end."""
+    """Read the rest of a length whose `first` byte is known. Returns it and where it ends."""
     size = first & 127
     for shift in (7, 14, 21, 28):
         byte = payload[position]

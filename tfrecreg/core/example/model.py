@@ -450,8 +450,7 @@ def _prefix(key: str) -> bytes:
 
 
 def _loose(feature: Feature) -> tuple[list[bytes], int]:
-    """Encode the value field of a BYTES feature with large values. Returns pieces and their
-    length."""
+    """The value field of a BYTES feature with large values, in pieces, and its length."""
     pieces: list[bytes] = [b""]
     for value in feature.values:
         pieces += (b"\n" + varint(len(value)), value)

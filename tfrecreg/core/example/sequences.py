@@ -222,9 +222,7 @@ class SeenList:
 
 
 class PayloadSketch:
-    """A summary of a dataset's payloads, and the resulting draft. Make one per shard, then merge
-    them. A summary can be pickled, and its size is limited.
-    """
+    """A summary of payloads, of limited size, and its draft. Make one per shard, then merge."""
 
     def __init__(self) -> None:
         self.examples = SchemaSketch()

@@ -34,9 +34,7 @@ class Tensor:
     shape: tuple[int, ...]
     """Its dimensions, each at least 0; empty for a scalar."""
     content: tuple[int, int]
-    """Where `tensor_content` starts and ends in the given bytes. It has the values in C order,
-    little-endian. Both offsets are 0 if the tensor contains strings, or if it is empty.
-    """
+    """Where the values (C order, little-endian) start and end; zeros for strings or no values."""
 
     @property
     def count(self) -> int:

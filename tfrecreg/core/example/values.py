@@ -127,8 +127,7 @@ def _packed_floats(values: tuple[Any, ...]) -> bytes:
 
 
 def _float_values(value: Any) -> tuple[Any, ...] | bytes:
-    """The values of an object that may hold floats. They are packed bytes if every bit must be
-    kept."""
+    """The values of an object, or packed bytes if every bit must be kept."""
     if isinstance(value, (bytes, bytearray)) or (
         isinstance(value, memoryview) and value.format in {"B", "b", "c"}
     ):

@@ -208,8 +208,7 @@ class SchemaChange:
 
 
 def compare_schemas(expected: Schema, found: Schema) -> tuple[SchemaChange, ...]:
-    """The fields in which two schemas differ. The schema's own fields come first, then its parts in
-    order of name."""
+    """The fields in which two schemas differ: first of the schema, then of its parts by name."""
     before, after = _parts(expected), _parts(found)
     order = sorted({*before, *after}, key=lambda each: (each[1] != "", each[1], each[0]))
     return tuple(change for part in order for change in _changes(part, before, after))

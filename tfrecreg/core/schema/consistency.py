@@ -129,9 +129,7 @@ def _of_sparse(sparse: Any, features: Mapping[str, Any]) -> Contradictions:
 
 
 def _of_feature(message: Any, domains: Mapping[str, str]) -> Contradictions:
-    """Contradictions in one `Feature` message and its nested features. A message in an ignored
-    stage has none.
-    """
+    """Contradictions in a `Feature` message and its members, unless its stage is ignored."""
     if stage_of(message) in IGNORED_STAGES:
         return
     subject = f"feature `{safe(message.name)}`"

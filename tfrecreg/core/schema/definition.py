@@ -205,14 +205,12 @@ class _Countable(_Declaration):
 
 @dataclass(frozen=True, kw_only=True)
 class SchemaFeature(_Countable):
-    """The declaration of one feature. Fields have the values that the schema's text declares.
-    Properties give the rules that apply."""
+    """The declaration of a feature. Fields have what the text declares, properties what applies."""
 
     type: FeatureType | None
     """None if not set. See :attr:`kind`."""
     shape: tuple[int | None, ...] | None = None
-    """Sizes of the dimensions; ``()`` is a scalar. The shape is None if none is given. A dimension
-    is None if it has no size."""
+    """Sizes of the dimensions, None if unknown; ``()`` is a scalar. None without a shape."""
     value_count: ValueCount | None = None
     """Bounds of the number of values, from `value_count` or from `value_counts` with one level."""
     levels: tuple[ValueCount, ...] = ()
@@ -341,9 +339,7 @@ class SparseFeature(_Countable):
 
 @dataclass(frozen=True, kw_only=True)
 class WeightedFeature(_Declaration):
-    """A feature with values, and another feature with the weights of these values. Examples have no
-    feature `name`.
-    """
+    """A feature, and another with the weights of its values. Examples have no feature `name`."""
 
     feature: str
     weight: str

@@ -37,8 +37,7 @@ _REPEATS = 5
 _SIDES = frozenset({"height", "width", "channels"})
 """Features with the height, width or channels of an image have names that end in one of these."""
 _LABELS = frozenset({"category", "category_id", "class", "class_id", "classes", "target"})
-"""Last parts of the names of features that hold classes. Names that end in ``label`` or ``labels``
-also count."""
+"""Last parts of the names of features that hold classes, if they do not end in ``label(s)``."""
 
 
 @dataclass(slots=True)
@@ -169,9 +168,7 @@ class SchemaSketch:
         self.others = 0
         """Number of records that are not examples."""
         self.empty = 0
-        """Number of examples without any feature. Messages of other types often parse as such
-        examples.
-        """
+        """Number of examples without any feature, as which other messages often parse."""
         self._features: dict[str, SeenFeature] = {}
         self._too_many = False
 

@@ -147,8 +147,7 @@ def histogram(counts: Mapping[int, int], names: LabelMap) -> dict[str, int]:
 
 @dataclass(slots=True)
 class ClassNames:
-    """The names that records give to class numbers if there is no label map. Their number is
-    limited."""
+    """A limited number of the names that records give to class numbers."""
 
     names: dict[int, list[bytes]] = field(default_factory=dict)
     """For each class number, the first three names in byte order, whenever they were read."""

@@ -42,8 +42,7 @@ class PayloadCounts:
     """Counts of the payloads of a shard. Plain data, small."""
 
     kinds: dict[str, int] = field(default_factory=dict)
-    """Number of payloads by kind. Keys are values of :class:`PayloadKind`, and
-    :data:`TOO_LARGE`."""
+    """Number of payloads by value of :class:`PayloadKind`, or :data:`TOO_LARGE`."""
     others: list[Location] = field(default_factory=list)
     """The first records that are not Examples."""
 

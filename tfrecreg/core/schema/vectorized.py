@@ -40,9 +40,7 @@ class _Plan(NamedTuple):
     checks: tuple[tuple[int, _ColumnCheck], ...]
     """Each check, with the number of its slot."""
     absent: tuple[int, ...]
-    """Positions of the schema's features that are missing from the layout. All of them are
-    optional.
-    """
+    """Positions of the schema's optional features that are missing from the layout."""
 
 
 class VectorizedCheck:

@@ -80,22 +80,16 @@ class ScanCache:
         self._looking: Sequence[tuple[PluginId, Validator, str | None]] = ()
         self._digest = False
         self._stamps: dict[int, Stamp | None] = {}
-        """Maps the position of each shard that may get an entry to the shard's state before the
-        scan. The state is None if it cannot identify the content later.
-        """
+        """The state of each shard before the scan, by position; None if it may not show changes."""
 
     def prepare(
         self, looking: Sequence[tuple[PluginId, Validator, str | None]], *, digest: bool
     ) -> None:
-        """Begin a scan. `looking` lists the validators, each with its plugin and the key of its
-        parts.
-        """
+        """Begin a scan with validators, each with its plugin and the key of its parts."""
         self._looking, self._digest, self._stamps = looking, digest, {}
 
     def recall(self, number: int, shard: Shard) -> Recalled | None:
-        """The results of an earlier scan of the shard at position `number` of the target; None if
-        the shard must be read.
-        """
+        """Earlier results of the shard at position `number`; None if the shard must be read."""
         if not self.reuse:
             self._forget(shard)
             return None
@@ -196,9 +190,7 @@ def _stamp(shard: Shard) -> Stamp | None:
 
 
 def _digest(shard: Shard, validator: str, key: str) -> str:
-    """Digest of everything that a part depends on, except the shard's bytes. The shard's name is
-    included, because parts contain it.
-    """
+    """Digest of everything that a part depends on, except the shard's bytes."""
     entry = msgspec.json.encode(shard.entry).hex() if shard.entry is not None else ""
     ours = f"{__version__} {code_of(OURS)}".rstrip()
     fields = (ours, validator, key, shard.split, shard.number, shard.name, shard.declared)
@@ -209,9 +201,7 @@ def _digest(shard: Shard, validator: str, key: str) -> str:
 def key_of(
     validator: Validator, target: Target, options: Mapping[str, Any], plugin_id: PluginId
 ) -> str | None:
-    """The key of a validator's parts. It covers everything that they depend on, except the shards.
-    None if the parts cannot be cached.
-    """
+    """The key of a validator's parts, without that of their shard; None if they are not cached."""
     if not isinstance(validator, Cacheable):  # a plugin's class need not inherit from Validator
         return None
     key = validator.part_key(target, options)

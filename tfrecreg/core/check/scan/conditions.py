@@ -26,9 +26,7 @@ def chosen_records(
     engine: Engine | None = None,
     progress: Progress = SILENT,
 ) -> AbstractContextManager[list[npt.NDArray[np.int64]]]:
-    """For each shard of the target, the numbers of the records that meet the condition. Read the
-    records within this context manager.
-    """
+    """The numbers of the records that meet the condition, by shard. Read them in this context."""
     room = import_module(f"{_ROOM}.where")
     found: AbstractContextManager[list[npt.NDArray[np.int64]]] = room.choosing_records(
         target, where, engine=engine, progress=progress

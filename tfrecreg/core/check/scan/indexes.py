@@ -12,9 +12,7 @@ from tfrecreg.core.values.errors import TfrecregError
 
 
 def index_of(shard: Shard) -> Index | None:
-    """The index of a shard. None if it is missing or damaged: the `manifest` validator reports
-    that.
-    """
+    """The index of a shard; None if it is missing or damaged, which `manifest` reports."""
     if shard.index is None:
         return None
     try:

@@ -47,9 +47,7 @@ class ScanTask:
 
     shard: Shard
     makers: tuple[bytes, ...]
-    """The result of each validator's `begin`, in order. Pickled one by one, so that a failure to
-    unpickle one in a worker does not affect the others.
-    """
+    """The result of each validator's `begin`, each pickled alone, so that each fails alone."""
     needs: Need
     """The data that any of the validators needs."""
 
@@ -105,9 +103,7 @@ class ScanResult:
     file_bytes: int = 0
     payload_bytes: int = 0
     cached: int = 0
-    """Number of shards that were not read again because they are unchanged since an earlier
-    scan.
-    """
+    """Number of shards that were not read again, because they are unchanged."""
     uncacheable: tuple[str, ...] = ()
     """Validators whose parts cannot be cached. Because of them, every shard is read."""
 
@@ -118,9 +114,7 @@ class ScanResult:
 
 
 class _Scanning:
-    """The state of a validator during a scan: the factory of the visitors, and the parts that the
-    visitors have returned so far.
-    """
+    """A validator during a scan: the factory of its visitors, and the parts so far."""
 
     def __init__(self, running: Running, target: Target, options: Mapping[str, Any]) -> None:
         validator, plugin_id, self.codes = running

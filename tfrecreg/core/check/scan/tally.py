@@ -154,9 +154,7 @@ class Tally:
         feature: str = "",
         subject: str = "",
     ) -> None:
-        """Count `count` occurrences. `places` lists the locations of the first ones, and is not
-        empty.
-        """
+        """Count `count` occurrences. `places` has the first locations, at least one."""
         for number, place in enumerate(places):
             times = count - len(places) + 1 if number == 0 else 1
             self.add(
