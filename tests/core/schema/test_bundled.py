@@ -48,8 +48,7 @@ def test_every_feature_is_always_there_and_has_a_type_a_length_and_bounds(path: 
     for feature in schema_of(path).features:
         domain = feature.domain
         assert feature.is_required
-        assert feature.presence is not None
-        assert feature.presence.min_count == 1
+        assert feature.min_count == 1
         assert (feature.shape is None) != (feature.value_count is None)
         assert isinstance(domain, ImageDomain) is (feature.name in IMAGES)
         if feature.type == "INT":

@@ -15,7 +15,6 @@ from tfrecreg.core.schema.definition import (
     BoolDomain,
     FloatDomain,
     IntDomain,
-    Presence,
     SchemaFeature,
     StringDomain,
     ValueCount,
@@ -368,7 +367,7 @@ def rules(draw: st.DrawFn, name: str) -> SchemaFeature:
     return SchemaFeature(
         name=name,
         type=kind,
-        presence=draw(st.sampled_from([None, Presence(min_fraction=1)])),
+        min_fraction=draw(st.sampled_from([0.0, 1.0])),
         value_count=ValueCount(low, draw(st.none() | st.integers(low, 5))),
         domain=domain,
     )

@@ -217,10 +217,7 @@ class Report:
         for each in self.findings:
             message = safe_message(each.message)
             lines.append(f"{each.severity.value} {each.code} {each.rule}: {message}")
-            for location in each.locations[:1]:
-                more = f", and {each.count - 1:,} more" if each.count > 1 else ""
-                detail = f": {safe(location.detail, limit=300)}" if location.detail else ""
-                lines.append(f"    {location_text(location)}{detail}{more}")
+            lines += (f"    {line}" for line in location_lines(each, 1))
             lines.append(f"    hint: {safe_message(each.hint)}")
         return "\n".join(lines)
 

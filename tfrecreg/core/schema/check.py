@@ -54,29 +54,25 @@ def presence_text(rule: SchemaFeature | SparseFeature) -> str:
 
 
 def bounds_text(bounds: ValueCount, noun: str) -> str:
-    """``at least 3 examples``, ``from 3 to 5 examples`` …"""
+    """``at least 3 examples``, ``3 to 5 examples`` …"""
     low, high = bounds.min, bounds.max
     if high is None:
         return f"at least {counted(low or 0, noun)}"
     if not low:
         return f"at most {counted(high, noun)}"
-    return f"exactly {counted(low, noun)}" if low == high else f"from {low} to {high} {noun}s"
+    return f"exactly {counted(low, noun)}" if low == high else f"{low} to {high} {noun}s"
 
 
 def length_text(rule: SchemaFeature) -> str:
     """The number of values that the rule requires."""
-    low, high = rule.min_values, rule.max_values
+    low = rule.min_values
     if rule.shape is not None:
         if not rule.shape:
             return "have exactly 1 value"
         sizes = " × ".join("?" if size is None else str(size) for size in rule.shape)
         total = f"a multiple of {rule.multiple_of}" if None in rule.shape else str(low)
         return f"have the shape {sizes}, so {total} value{'' if total == '1' else 's'}"
-    if high is None:
-        return f"have at least {counted(low, 'value')}"
-    if low == high:
-        return f"have exactly {counted(low, 'value')}"
-    return f"have {low} to {high} values" if low else f"have at most {counted(high, 'value')}"
+    return f"have {bounds_text(ValueCount(low, rule.max_values), 'value')}"
 
 
 def values_text(rule: SchemaFeature) -> str:

@@ -208,9 +208,11 @@ def schema_json(schema: Schema) -> dict[str, Any]:
 
 def _feature(feature: SchemaFeature) -> dict[str, Any]:
     entry: dict[str, Any] = {"type": feature.type, "required": feature.is_required}
-    for name in ("presence", "value_count"):
-        if (bounds := getattr(feature, name)) is not None:
-            entry[name] = _known(asdict(bounds))
+    presence = {"min_fraction": feature.min_fraction, "min_count": feature.min_count}
+    if any(presence.values()):
+        entry["presence"] = {name: least for name, least in presence.items() if least}
+    if feature.value_count is not None:
+        entry["value_count"] = _known(asdict(feature.value_count))
     if feature.shape is not None:
         entry["shape"] = list(feature.shape)
     if feature.domain is not None:

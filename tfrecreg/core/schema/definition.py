@@ -51,16 +51,6 @@ SEQUENCE = "##SEQUENCE##"
 
 
 @dataclass(frozen=True, slots=True)
-class Presence:
-    """Required number of examples with a feature. None: no bound."""
-
-    min_fraction: float | None = None
-    """Fraction of the examples, from 0 to 1."""
-    min_count: int | None = None
-    """Number of examples."""
-
-
-@dataclass(frozen=True, slots=True)
 class ValueCount:
     """Inclusive bounds of a count. None: no bound."""
 
@@ -185,22 +175,15 @@ class _Declaration:
 
 @dataclass(frozen=True, kw_only=True)
 class _Countable(_Declaration):
-    presence: Presence | None = None
+    min_fraction: float = 0.0
+    """Minimum fraction of the examples of a split that have it."""
+    min_count: int = 0
+    """Minimum number of examples in a split that have it."""
 
     @property
     def is_required(self) -> bool:
         """Whether every example must have it."""
         return self.min_fraction == 1
-
-    @property
-    def min_fraction(self) -> float:
-        """Minimum fraction of the examples of a split."""
-        return 0.0 if self.presence is None else self.presence.min_fraction or 0.0
-
-    @property
-    def min_count(self) -> int:
-        """Minimum number of examples in a split."""
-        return 0 if self.presence is None else self.presence.min_count or 0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,7 +22,6 @@ from tfrecreg.core.schema.definition import (
     ImageDomain,
     IntDomain,
     OtherDomain,
-    Presence,
     Schema,
     SchemaFeature,
     SparseFeature,
@@ -87,7 +86,8 @@ def _parsed(text: str, where: str) -> Schema:
                 values=each.value_feature.name,
                 shape=_shape(each.dense_shape) if each.HasField("dense_shape") else None,
                 is_sorted=each.is_sorted,
-                presence=_presence(each),
+                min_fraction=each.presence.min_fraction,
+                min_count=each.presence.min_count,
                 stage=stage_of(each),
             )
             for each in _unique(message.sparse_feature)
@@ -230,7 +230,8 @@ def _feature(message: Any, named: Mapping[str, Domain]) -> SchemaFeature:
     return SchemaFeature(
         name=message.name,
         type=kind,
-        presence=_presence(message),
+        min_fraction=message.presence.min_fraction,
+        min_count=message.presence.min_count,
         shape=_shape(message.shape) if message.HasField("shape") else None,
         value_count=_bounds(count) if has_count else None,
         levels=tuple(map(_bounds, levels)) if len(levels) > 1 else (),
@@ -244,12 +245,6 @@ def _feature(message: Any, named: Mapping[str, Domain]) -> SchemaFeature:
         tags=tuple(message.annotation.tag),
         comments=tuple(message.annotation.comment),
     )
-
-
-def _presence(message: Any) -> Presence | None:
-    if not message.HasField("presence"):
-        return None
-    return Presence(_given(message.presence, "min_fraction"), _given(message.presence, "min_count"))
 
 
 def _shape(message: Any) -> tuple[int | None, ...]:

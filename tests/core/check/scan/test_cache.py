@@ -225,7 +225,7 @@ def test_an_entry_that_cannot_be_believed_costs_only_the_reading(place: Place, w
             entry.unlink()
             entry.mkdir()
         else:
-            text = entry.read_bytes().partition(b"\n")[2].replace(b'"format":1', b'"format":2')
+            text = entry.read_bytes().partition(b"\n")[2].replace(b'"stamp":', b'"state":')
             entry.write_bytes(blake3(text).hexdigest().encode() + b"\n" + text)
     result = place.scan()
     assert (result.cached, result.findings) == (0, fresh.findings)

@@ -29,8 +29,6 @@ from tfrecreg.core.storage.interface import Storage
 from tfrecreg.core.values.documents import read_note
 from tfrecreg.core.values.errors import StorageError, TfrecregError
 
-FORMAT = 1
-"""Format of the entries. Entries of another format are ignored."""
 RACY_NS = 2_000_000_000
 """Minimum age of a file before a scan (ns). Some file systems store times in steps of 2 s."""
 _LIMIT = 1 << 26
@@ -62,7 +60,6 @@ class _Part(msgspec.Struct, frozen=True):
 
 
 class _Entry(msgspec.Struct, frozen=True):
-    format: int
     stamp: Stamp
     end: StreamEnd
     parts: dict[str, _Part]
@@ -140,7 +137,7 @@ class ScanCache:
                 continue
             if data is not None:
                 packed[plugin_id.name] = _Part(_digest(shard, plugin_id.name, key), data)
-        self._write(shard, _Entry(FORMAT, stamp, end, packed))
+        self._write(shard, _Entry(stamp, end, packed))
         return mistakes
 
     def _forget(self, shard: Shard) -> None:
@@ -163,10 +160,9 @@ class ScanCache:
             digest, _, text = self._storage.read(path, limit=_LIMIT).partition(b"\n")
             if digest.decode("ascii", "replace") != blake3(text).hexdigest():
                 return None
-            entry = read_note(text, _Entry)
+            return read_note(text, _Entry)
         except (TfrecregError, ValueError):
             return None  # An invalid entry only means that the shard is read.
-        return entry if entry.format == FORMAT else None
 
     def _write(self, shard: Shard, entry: _Entry) -> None:
         text = msgspec.json.encode(entry)

@@ -179,15 +179,7 @@ class Tally:
 
     @classmethod
     def of_rows(cls, rows: Iterable[TallyRow], codes: Iterable[Code]) -> Tally:
-        """The tally from the result of :meth:`rows`.
-
-        Args:
-            rows: its groups.
-            codes: the codes that it may contain.
-
-        Raises:
-            ValueError: a row has another code, or cannot come from a tally.
-        """
+        """The tally from the result of :meth:`rows`; ValueError for any other row."""
         known = {code.code: code for code in codes}
         tally = cls()
         for group, severity, times, locations in rows:
