@@ -217,5 +217,5 @@ def test_bad_arguments_are_exit_2(
 
 
 def test_a_negative_count_is_refused(digits_original: Path) -> None:
-    with pytest.raises(UsageError, match="should be at least 0, found -1"):
+    with pytest.raises(UsageError, match="expected at least 0 records in `train`, found -1"):
         check("digits", digits_original, expect={"train": -1})

@@ -272,9 +272,7 @@ def expected_of(
     """The expected content of a check's targets."""
     for split, count in counts.items():
         if count < 0:
-            raise UsageError(
-                f"the number of records of `{split}` should be at least 0, found {count}"
-            )
+            raise UsageError(f"expected at least 0 records in `{split}`, found {count}")
     if same_as is None:
         return Expected(counts)
     if _DIGEST.fullmatch(same_as):

@@ -106,15 +106,14 @@ class LargeRecords:
             self._reader = self._shard.storage.open(self._shard.path)
             if sniff_compression(self._reader.read_at(0, _SNIFF_BYTES)) == "gzip":
                 self._inflater = Inflater(self._reader, 0, 0)
-        data = b""
-        if self._inflater is None:
-            data = self._reader.read_at(start, length)
-        else:
-            try:
+        try:
+            if self._inflater is None:
+                data = self._reader.read_at(start, length)
+            else:
                 self._inflater.go(start)
                 data = self._inflater.exactly(length)
-            except DamagedGzipError:
-                data = b""
+        except DamagedGzipError:
+            data = b""
         if len(data) != length:
             raise UsageError(f"`{self._shard.name}` changed while it was read")
         return data

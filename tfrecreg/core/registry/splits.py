@@ -224,7 +224,7 @@ class SplitTarget(NamedTuple):
         self, counts: Sequence[int], progress: Progress | bool, expression: str
     ) -> npt.NDArray[np.float64]:
         target = target_of(self.data)
-        weights = weights_of_records(target, expression, progress=shown_progress(progress))
+        weights = weights_of_records(target, expression, shown_progress(progress))
         found = dict(zip(map(self._place, target.shards), weights, strict=True))
         parts = [np.empty(0)]
         for shard, count in zip(self.shards, counts, strict=True):

@@ -1,7 +1,4 @@
-"""SQL conditions for lower layers. The package `query` is imported only when they are used.
-
-The functions of that package document conditions, and the errors that conditions raise.
-"""
+"""SQL conditions for lower layers. The package `query` is imported only when they are used."""
 
 from __future__ import annotations
 
@@ -13,21 +10,17 @@ import numpy.typing as npt
 
 from tfrecreg.core.check.scan.interface import Target
 from tfrecreg.core.plugins.bundled import PROGRESS
-from tfrecreg.core.values.progress import SILENT, Progress
+from tfrecreg.core.values.progress import Progress
 from tfrecreg.core.workers.interface import Engine
 
-_ROOM = "tfrecreg.builtin.query"
+_ROOM = "tfrecreg.builtin.query.where"
 
 
 def chosen_records(
-    target: Target,
-    where: str,
-    *,
-    engine: Engine | None = None,
-    progress: Progress = SILENT,
+    target: Target, where: str, *, engine: Engine | None = None, progress: Progress
 ) -> AbstractContextManager[list[npt.NDArray[np.int64]]]:
     """The numbers of the records that meet the condition, by shard. Read them in this context."""
-    room = import_module(f"{_ROOM}.where")
+    room = import_module(_ROOM)
     found: AbstractContextManager[list[npt.NDArray[np.int64]]] = room.choosing_records(
         target, where, engine=engine, progress=progress
     )
@@ -35,10 +28,10 @@ def chosen_records(
 
 
 def weights_of_records(
-    target: Target, expression: str, *, progress: Progress = SILENT
+    target: Target, expression: str, progress: Progress
 ) -> list[npt.NDArray[np.float64]]:
     """The values of an expression for all records, as one array per shard of the target."""
-    room = import_module(f"{_ROOM}.where")
+    room = import_module(_ROOM)
     found: list[npt.NDArray[np.float64]] = room.record_values(target, expression, progress=progress)
     return found
 
