@@ -194,7 +194,7 @@ Change = Callable[[dict[str, Any]], object]
         (b"[]", "is not a check report"),
         (b"{}", "is not a check report"),
         (b'{"format_version": 1}', "is about none, not about `digits`"),
-        (b'{"format_version": 1, "reports": [1, {"target": 2}]}', "is about none"),
+        (b'{"format_version": 1, "reports": [1, {"target": 2}]}', "is about `2`, not"),
         (b'{"format_version": 1, "target": "digits"}', "is not a check report: .*status"),
     ],
 )

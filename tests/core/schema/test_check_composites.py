@@ -49,13 +49,23 @@ def test_parts_that_fit_together_are_fine(example: Example) -> None:
 @pytest.mark.parametrize(
     ("extra", "example", "message", "detail"),
     [
-        ("", {"i": N(1), "v": F(1)}, "have `v` and `i` and `j` together", "`j` missing"),
-        ("", {"i": N(1)}, "have `v` and `i` and `j` together", "`j` and `v` missing"),
+        (
+            "",
+            {"i": N(1), "v": F(1)},
+            "have one index for each value",
+            "found 1 value in `i`, no `j`, 1 value in `v`",
+        ),
+        (
+            "",
+            {"i": N(1)},
+            "have one index for each value",
+            "found 1 value in `i`, no `j`, no `v`",
+        ),
         (
             "",
             {"i": N(1), "j": N(2), "v": unset_feature()},
-            "have `v` and `i` and `j` together",
-            "`v` missing",
+            "have one index for each value",
+            "found 1 value in `i`, 1 value in `j`, no `v`",
         ),
         (
             "",
@@ -105,9 +115,9 @@ def test_a_weight_a_value_is_fine(example: Example) -> None:
 @pytest.mark.parametrize(
     ("example", "detail"),
     [
-        ({"v": F([1, 2])}, "`i` missing"),
-        ({"i": N([1, 2])}, "`v` missing"),
-        ({"i": N([1, 2]), "v": F(1)}, "found 2 weights for 1 value"),
+        ({"v": F([1, 2])}, "found 2 values in `v`, no `i`"),
+        ({"i": N([1, 2])}, "found no `v`, 2 values in `i`"),
+        ({"i": N([1, 2]), "v": F(1)}, "found 1 value in `v`, 2 values in `i`"),
     ],
 )
 def test_weights_that_do_not_fit_are_told(example: Example, detail: str) -> None:

@@ -160,13 +160,11 @@ def parse_report(data: bytes, where: str, target: str) -> Report:
         found = known_format(plain, JSON_VERSION, f"`{shown}` has format", "reads up to")
     several = found.get("reports")
     documents = several if isinstance(several, list) else [found]
-    names = [each.get("target") for each in documents if isinstance(each, dict)]
-    named = [str(name) for name in names if isinstance(name, str)]
-    if target not in named:
+    documents = [each for each in documents if isinstance(each, dict)]
+    document = next((each for each in documents if each.get("target") == target), None)
+    if document is None:
+        named = [str(each["target"]) for each in documents if "target" in each]
         raise UsageError(f"`{shown}` is about {listed(named)}, not about `{target}`", hint=_HINT)
-    document = next(
-        each for each in documents if isinstance(each, dict) and each.get("target") == target
-    )
     with refusing(UsageError, f"`{shown}` is not a check report", hint=_HINT):
         found = msgspec.convert(document, _Document)
         given = msgspec.structs.asdict(found)

@@ -275,11 +275,7 @@ class Report:
 
     def to_json(self) -> dict[str, Any]:
         """The document of ``check --json``."""
-        document: dict[str, Any] = json_data(self._document())
-        return document
-
-    def _document(self) -> dict[str, Any]:
-        return {
+        document: dict[str, Any] = {
             "format_version": JSON_VERSION,
             "target": self.target,
             "status": self.status,
@@ -309,6 +305,8 @@ class Report:
             "folder": self.folder,
             "basis": self.basis,
         }
+        plain: dict[str, Any] = json_data(document)
+        return plain
 
     def _waived(self) -> list[dict[str, object]]:
         documents: list[dict[str, object]] = [json_data(finding) for finding in self.waived]

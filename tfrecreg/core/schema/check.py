@@ -245,8 +245,11 @@ class Checker:
                 problems = (*problems, *found)
         for sparse in self._schema.sparse:
             problems = (*problems, *self._sparse_problems(sparse, example))
-        for weighted in self._schema.weighted:
-            problems = (*problems, *_weight_problems(weighted, example))
+        for each in self._schema.weighted:
+            weight, values = f"`{safe(each.weight)}`", f"`{safe(each.feature)}`"
+            asks = f"have one weight in {weight} for each value of {values}"
+            mismatch = _mismatch(each, asks, example, (each.feature, each.weight))
+            problems = problems if mismatch is None else (*problems, mismatch)
         if present != len(example) and (unexpected := example.keys() - self._known):
             return (*problems, *self._unexpected(example, unexpected))
         return problems
@@ -308,23 +311,19 @@ class Checker:
         return problems
 
     def _sparse_problems(self, rule: SparseFeature, example: Example) -> Iterator[Problem]:
-        parts = {name: _part(example, name) for name in (*rule.indices, rule.values)}
-        missing = [name for name, part in parts.items() if part is None]
-        if len(missing) == len(parts):
+        names = (*rule.indices, rule.values)
+        parts = [part for name in names if (part := _part(example, name)) is not None]
+        if not parts:
             self._absent_sparse[rule.name] = self._absent_sparse.get(rule.name, 0) + 1
             if rule.is_required:
-                yield _mismatch(rule, "be in every example", "found none of its parts")
+                asks = rule_text(rule, "be in every example")
+                yield Problem(SCH009, rule.name, asks, "found none of its parts")
             return
-        if missing:
-            asks = f"have `{safe(rule.values)}` and {listed(rule.indices)} together"
-            yield _mismatch(rule, asks, f"{listed(missing)} missing")
-            return
-        sizes = {name: part.count for name, part in parts.items() if part is not None}
-        if len(set(sizes.values())) > 1:
-            shown = ", ".join(f"{counted(n, 'value')} in `{safe(k)}`" for k, n in sizes.items())
-            yield _mismatch(rule, "have one index for each value", f"found {shown}")
-            return
-        yield from _index_problems(rule, [parts[name] for name in rule.indices])
+        mismatch = _mismatch(rule, "have one index for each value", example, names)
+        if mismatch is not None:
+            yield mismatch
+        elif all(part.kind is Kind.INT64 for part in parts[:-1]):  # others have their own finding
+            yield from _index_problems(rule, [part.values for part in parts[:-1]])
 
 
 def value_problem(rule: SchemaFeature, invalid: InvalidValues) -> Problem:
@@ -337,10 +336,7 @@ def value_problem(rule: SchemaFeature, invalid: InvalidValues) -> Problem:
     return Problem(code, rule.name, rule_text(rule, "be finite"), invalid.detail)
 
 
-def _index_problems(rule: SparseFeature, parts: Sequence[Feature | None]) -> Iterator[Problem]:
-    columns = [part.values for part in parts if part is not None and part.kind is Kind.INT64]
-    if len(columns) != len(parts):
-        return  # an index of another kind has its own finding
+def _index_problems(rule: SparseFeature, columns: list[tuple[int, ...]]) -> Iterator[Problem]:
     sizes = rule.shape or (None,) * len(columns)
     for name, size, column in zip(rule.indices, sizes, columns, strict=True):
         limit = _NO_LIMIT if size is None else size
@@ -350,31 +346,30 @@ def _index_problems(rule: SparseFeature, parts: Sequence[Feature | None]) -> Ite
             detail = f"found {column[wrong[0]]}, value {wrong[0]} of {len(column)}"
             if len(wrong) > 1:
                 detail += f"; {len(wrong)} such values"
-            yield _mismatch(rule, f"have indices from 0 {last} in `{safe(name)}`", detail)
+            asks = f"have indices from 0 {last} in `{safe(name)}`"
+            yield Problem(SCH009, rule.name, rule_text(rule, asks), detail)
     if rule.is_sorted:
         rows = list(zip(*columns, strict=True)) if len(columns) > 1 else columns[0]
         for number, (before, after) in enumerate(pairwise(rows), 1):
             if before >= after:
                 detail = f"found {after} after {before}, value {number}"
-                yield _mismatch(rule, "have strictly ascending indices", detail)
+                asks = rule_text(rule, "have strictly ascending indices")
+                yield Problem(SCH009, rule.name, asks, detail)
                 return
 
 
-def _weight_problems(rule: WeightedFeature, example: Example) -> Iterator[Problem]:
-    values, weights = _part(example, rule.feature), _part(example, rule.weight)
-    if values is None and weights is None:
-        return
-    asks = f"have one weight in `{safe(rule.weight)}` for each value of `{safe(rule.feature)}`"
-    if values is None or weights is None:
-        name = rule.feature if values is None else rule.weight
-        yield _mismatch(rule, asks, f"`{safe(name)}` missing")
-    elif values.count != weights.count:
-        found = f"found {counted(weights.count, 'weight')} for {counted(values.count, 'value')}"
-        yield _mismatch(rule, asks, found)
-
-
-def _mismatch(rule: SparseFeature | WeightedFeature, asks: str, detail: str) -> Problem:
-    return Problem(SCH009, rule.name, rule_text(rule, asks), detail)
+def _mismatch(
+    rule: SparseFeature | WeightedFeature, asks: str, example: Example, names: Sequence[str]
+) -> Problem | None:
+    """The problem of parts that are not all there, or that differ in their number of values."""
+    sizes = {name: None if (part := _part(example, name)) is None else part.count for name in names}
+    if len(set(sizes.values())) == 1:
+        return None
+    shown = (
+        f"no `{safe(name)}`" if size is None else f"{counted(size, 'value')} in `{safe(name)}`"
+        for name, size in sizes.items()
+    )
+    return Problem(SCH009, rule.name, rule_text(rule, asks), f"found {', '.join(shown)}")
 
 
 def _part(example: Example, name: str) -> Feature | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property
+from functools import cache, cached_property, partial
 from typing import Any
 
 from tfrecreg.core.check.scan.interface import Shard
@@ -41,29 +41,17 @@ def keys_of(
     return keys
 
 
-class IndexHints:
-    """The offsets and gzip members of a shard. They come from its index, which is read on first
-    use.
+def index_hints(shard: Shard) -> tuple[Sequence[int], Sequence[tuple[int, int]]]:
+    """From a shard's index, which is read on first use: the offset of each record in the
+    decompressed stream, and for each gzip member its offset in the file and in the stream.
 
-    If the index is missing or damaged, both are empty.
+    Without an undamaged index, both are empty.
     """
-
-    def __init__(self, shard: Shard) -> None:
-        self._shard = shard
-        self.offsets: Sequence[int] = _Lazy(self._offsets)
-        """Offset of each record in the decompressed stream, ascending."""
-        self.members: Sequence[tuple[int, int]] = _Lazy(self._members)
-        """Where each gzip member begins: its offset in the file, and its offset in the stream."""
-
-    @cached_property
-    def _index(self) -> Index | None:
-        return index_of(self._shard)
-
-    def _offsets(self) -> Any:
-        return self._index.offsets() if self._index is not None else ()
-
-    def _members(self) -> Any:
-        return self._index.members if self._index is not None else ()
+    index = cache(partial(index_of, shard))
+    return (
+        _Lazy(lambda: () if (found := index()) is None else found.offsets()),
+        _Lazy(lambda: () if (found := index()) is None else found.members),
+    )
 
 
 class _Lazy(Sequence[Any]):

@@ -19,7 +19,7 @@ from typing import Any
 import msgspec
 
 from tfrecreg.core.check.scan.cache import Recalled, ScanCache, key_of
-from tfrecreg.core.check.scan.indexes import IndexHints
+from tfrecreg.core.check.scan.indexes import index_hints
 from tfrecreg.core.check.scan.interface import (
     BaselineError,
     Need,
@@ -359,7 +359,7 @@ def _scan_once(task: ScanTask) -> ShardScan:
     end: StreamEnd | None = None
     unreadable = ""
     shard = task.shard
-    hints = IndexHints(shard)
+    offsets, members = index_hints(shard)
     try:
         for event in scan(
             shard.storage,
@@ -367,8 +367,8 @@ def _scan_once(task: ScanTask) -> ShardScan:
             declared=shard.declared,
             digest=Need.DIGESTS in task.needs,
             sha256=Need.SHA256 in task.needs,
-            known_offsets=hints.offsets,
-            members=hints.members,
+            known_offsets=offsets,
+            members=members,
             list_members=Need.MEMBERS in task.needs,
         ):
             if isinstance(event, StreamEnd):
