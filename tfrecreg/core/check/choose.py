@@ -46,12 +46,11 @@ def choose(
     *,
     known: Plugins | None = None,
 ) -> Choice:
-    """The validators that run on `target`.
+    """The validators that run on `target`: those that the user names, else those that the gate
+    names, else all that apply. If two plugins announce the same name, both validators run.
 
-    If the user chooses validators, the gate's choice is ignored. If neither names validators, all
-    validators that apply to the target run. The check is incomplete if the gate has limits for a
-    missing validator, unless the user names validators. If two plugins announce the same name, both
-    validators run.
+    Limits of the gate for a missing validator make the check incomplete, unless the user names
+    validators.
     """
     known = known or plugins()
     names = {*known.names(ValidatorRecord), *(each.name for each in known.disabled)}

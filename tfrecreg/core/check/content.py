@@ -245,10 +245,7 @@ def _rows(digests: bytes) -> SplitRows:
 
 
 def _difference(some: SplitRows, others: SplitRows) -> list[int]:
-    """For the split `some`, positions of records that the split `others` lacks or has less often.
-
-    If `some` has more copies of a record than `others`, the last copies are reported.
-    """
+    """Positions of records in `some` that `others` lacks or has less often; the last of copies."""
     names, inverse, counts = np.unique(some, return_inverse=True, return_counts=True)
     known, known_counts = np.unique(others, return_counts=True)
     left = counts

@@ -97,8 +97,7 @@ def without_repetitions(
 
 
 def _with_causes(findings: Sequence[Finding]) -> list[Finding]:
-    """Copy the count and locations of each finding about records to the anomaly that the records
-    cause.
+    """Copy the count and locations of findings about records to the anomalies that they cause.
 
     TFDV's statistics cover whole splits. Only the validator `schema`, if it ran, knows the records.
     """

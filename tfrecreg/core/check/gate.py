@@ -197,10 +197,8 @@ def _of_another_state(found: Report, basis: Basis, resolved: Resolved) -> Iterat
 
 
 def _other_bytes(basis: Basis, resolved: Resolved, path: str) -> Iterator[str]:
-    """Yield how the shards on this machine differ from the shards that a report describes.
-
-    Sizes are compared. If a shard was changed or replaced after the report was written, it is read
-    and its digest is compared.
+    """Yield how the shards on this machine differ in size from those that a report describes. The
+    digest of a shard that changed after the report was written is compared as well.
     """
     if resolved.folder is None:
         return

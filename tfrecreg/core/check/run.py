@@ -258,9 +258,8 @@ class _Check:
         return error_report(name, error)
 
     def _target(self, found: Built) -> Target:
-        """The target, with the raw data to measure. They are in the folder that the user names.
-        Otherwise, if a build's manifest lists no raw files, the dataset's configuration may name
-        the folder.
+        """The target, with the raw data to measure: in the folder that the user names or, for a
+        build whose manifest lists no raw files, in the folder of the dataset's configuration.
         """
         raw = self.options.raw
         if raw is None and isinstance(found, Resolved) and found.kind == "build":

@@ -234,10 +234,7 @@ def decode_fully(payload: bytes) -> tuple[dict[str, Feature], bool]:
 
 
 def _read_entry(payload: bytes, start: int, end: int) -> tuple[str, Feature | None, bool]:
-    """The key, the value, and whether there were unknown fields. If so, the value is None.
-
-    upb treats an entry with unknown fields as one unknown field.
-    """
+    """The key, the value, and whether there were unknown fields. As in upb, they hide the value."""
     key = ""
     value = FeatureReader(payload)
     strange = False

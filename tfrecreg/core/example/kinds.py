@@ -58,11 +58,7 @@ class _UnknownField(Exception):
 
 
 def decode_sequence(payload: bytes) -> SequenceExample | None:
-    """`payload` as a SequenceExample with feature lists; None if it is anything else.
-
-    Payloads with unknown fields are rejected, because otherwise nearly any message would parse as
-    any other type.
-    """
+    """`payload` as a SequenceExample with lists and without unknown fields; None if it is none."""
     context = bytearray()
     lists: dict[str, list[Feature]] | None = None
     try:

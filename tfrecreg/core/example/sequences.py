@@ -160,8 +160,7 @@ _DEPTH = 100
 def read_sequence(payload: bytes) -> SequenceExample | None:
     """`payload` as a SequenceExample, with or without lists; None for anything else.
 
-    A SequenceExample without lists has the same bytes as an Example. The schema describes
-    SequenceExamples, so an Example is read as a SequenceExample that has only a context.
+    A SequenceExample without lists has the same bytes as an Example, so an Example is read as one.
     """
     found = decode_sequence(payload)
     if found is not None:
@@ -174,11 +173,7 @@ def read_sequence(payload: bytes) -> SequenceExample | None:
 
 
 def has_lists_field(payload: bytes) -> bool:
-    """Whether a message has the field for lists. If so, it has more than a context.
-
-    Such a message may also parse as an Example, even if its lists are damaged or have unknown
-    fields: an Example has no such field, so protobuf ignores it.
-    """
+    """Whether a message has the field for lists, perhaps damaged. An Example ignores that field."""
     try:
         return any(tag == _LISTS for tag, _, _ in fields(payload, 0, len(payload), _DEPTH))
     except NotAnExampleError:

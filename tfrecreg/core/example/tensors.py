@@ -60,9 +60,8 @@ _MAX_RANK = 254
 def read_tensor(data: bytes) -> Tensor | None:
     """The tensor in `data`; None if `data` is not a tensor.
 
-    The check is strict, because any bytes may begin like a tensor. The dtype and all dimensions
-    must be known, the number of values must match the shape, and every byte must belong to a field
-    that `tf.io.serialize_tensor` writes. The memory needed does not depend on the shape.
+    Any bytes may begin like a tensor. So the dtype and all dimensions must be known, the number of
+    values must match the shape, and `tf.io.serialize_tensor` must write all of the fields.
     """
     if data[:1] != b"\x08":  # every writer puts the dtype first: serializers sort fields
         return None

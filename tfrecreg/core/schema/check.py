@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
 from itertools import islice, pairwise
+from typing import Any
 
 from blake3 import blake3
 
@@ -349,7 +350,7 @@ def _index_problems(rule: SparseFeature, columns: list[tuple[int, ...]]) -> Iter
             asks = f"have indices from 0 {last} in `{safe(name)}`"
             yield Problem(SCH009, rule.name, rule_text(rule, asks), detail)
     if rule.is_sorted:
-        rows = list(zip(*columns, strict=True)) if len(columns) > 1 else columns[0]
+        rows: Sequence[Any] = list(zip(*columns, strict=True)) if len(columns) > 1 else columns[0]
         for number, (before, after) in enumerate(pairwise(rows), 1):
             if before >= after:
                 detail = f"found {after} after {before}, value {number}"

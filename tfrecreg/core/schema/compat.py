@@ -1,15 +1,8 @@
 """Checks whether the reader for one version of a schema can parse records of another version.
 
 A reader parses with the specification from :mod:`tfrecreg.core.schema.compiled`. The check covers
-every record that the schema of the records allows, even if no such record exists. `docs/schemas.md`
-has a table of the rules.
-
-- **backward**: today's reader parses yesterday's records.
-- **forward**: yesterday's reader parses today's records.
-- **full**: both.
-
-The rules follow TensorFlow's ``example_proto_fast_parsing.cc``; the tests compare them with
-TensorFlow.
+every record that the schema of the records allows. `docs/schemas.md` has the modes and the rules,
+which follow TensorFlow's ``example_proto_fast_parsing.cc``.
 
 The module also compares two schemas field by field, including fields that are never checked
 (comparators, annotations). It ignores comments, order and layout.
@@ -94,8 +87,7 @@ def _broken_rules(
 ) -> Iterator[tuple[str, str, str]]:
     """Yield the name of each broken rule, what the reader requires and what the records have.
 
-    `record` is the feature in the schema of the records. It is None if no record has the feature.
-    It is also None if this schema ignores the feature, so that it may have any form (`unchecked`).
+    `record` is None if no record has the feature, or if it may have any form (`unchecked`).
     """
     fixed, always, kind = spec.form == "fixed", "be in every example", f"be {reader.kind}"
     if fixed and unchecked:

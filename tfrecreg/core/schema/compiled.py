@@ -1,19 +1,17 @@
 """A compiled schema: the declarations of a schema that apply in one environment.
 
-A compiled schema is picklable and independent of protobuf, so it can be sent to workers. It has the
-rules for single records and, for splits, the rules that need only counts. It has no rules that need
-statistics (drift, skew, comparators, the vocabulary of a language), because TFDV checks these.
+It is picklable and independent of protobuf. It has the rules for single records and the rules for
+splits that need only counts. TFDV checks rules that need statistics (drift, skew, comparators, the
+vocabulary of a language).
 
-The module also renders a schema as JSON and as a specification for `tf.io.parse_example`. The
-specification treats each feature in one of these ways:
+The module also renders a schema as JSON and as a specification for `tf.io.parse_example`. That
+specification leaves out a feature without a type or of the type STRUCT, and a feature that its
+life cycle stage or the environment excludes. Any other feature is:
 
-- A feature is left out if its life cycle stage excludes it, or if it belongs only to other
-  environments. Nothing about such a feature is certain.
-- It is left out if it has no type or the type STRUCT, because no example can hold such a feature.
-- It is a `FixedLenFeature` if every example has it and the number of values is fixed, either by a
-  shape of known sizes or by a value count whose `min` equals its `max`.
-- Otherwise it is a `RaggedFeature` if the schema has `represent_variable_length_as_ragged`, else a
-  `VarLenFeature` (a sparse tensor).
+- a `FixedLenFeature` if every example has it and its number of values is fixed, either by a shape
+  of known sizes or by a value count whose `min` equals its `max`;
+- else a `RaggedFeature` if the schema has `represent_variable_length_as_ragged`;
+- else a `VarLenFeature` (a sparse tensor).
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
 """Checks of the values of one feature against its domain.
 
 Each feature has one check, a function that is called for each record. If all values are valid, it
-makes only a few calls of C functions. Otherwise it checks the values one by one to find the first
-invalid one.
+makes only a few calls of C functions.
 
-A regular expression matches text in a time format. It supports the specifiers of Python's
-`time.strptime` that mean the same in every locale. Names of months and days are English.
+Time formats may have the specifiers of Python's `time.strptime` that mean the same in every locale.
+Names of months and days are English.
 """
 
 from __future__ import annotations
@@ -246,9 +245,8 @@ _SPECIFIER = re.compile(r"%(.?)", re.DOTALL)
 
 
 def time_pattern(form: str) -> re.Pattern[bytes] | None:
-    """A regular expression for whole texts in a time format. None if the format cannot be checked.
-
-    A day that its month does not have, such as the 31st of April, also matches.
+    """A regular expression for texts in a time format; None if the format cannot be checked. The
+    31st of April also matches.
     """
     form = _SPECIFIER.sub(lambda match: _SHORT.get(match[1], match[0]), form)
     parts = _SPECIFIER.split(form)  # text and letters in turn

@@ -34,12 +34,9 @@ def schema_images(target: Target) -> tuple[str, ...]:
 
 
 class ImageFeatures:
-    """The features of one shard that hold encoded images.
-
-    If a record has the feature :data:`ENCODED`, only this feature is used, unless the schema names
-    image features without it. Otherwise the image features are those named in the schema. If the
-    schema names none, the image features are those whose values begin like images in the first
-    records.
+    """The features of one shard that hold encoded images: :data:`ENCODED` if the record has it,
+    unless the schema names others; else those that the schema names; else those whose values begin
+    like images in the first records.
     """
 
     def __init__(self, named: tuple[str, ...] = ()) -> None:
@@ -114,11 +111,9 @@ def declared_columns(tables: Tables, table: Table, image: str) -> Iterator[Decla
 
 
 def neighbours(image: str, what: str) -> tuple[str, ...]:
-    """Names of features that may give the property `what` of the images in `image`, most likely
-    first.
-
-    For ``image/encoded``, this is ``image/height``. For ``image``, these are ``image_height``,
-    ``image/height`` and ``height``.
+    """Names of features that may give the property `what` of an image, most likely first:
+    ``image/height`` for ``image/encoded``; ``image_height``, ``image/height`` and ``height`` for
+    ``image``.
     """
     folder = image.rpartition("/")[0]
     if folder:

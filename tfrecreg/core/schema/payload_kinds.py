@@ -1,7 +1,5 @@
-"""Counts the kinds of a shard's payloads, and arranges the records of a batch in tables.
-
-The first validator that needs the tables and digests of a batch creates them; later validators
-reuse them.
+"""Counts the kinds of a shard's payloads, and arranges the records of a batch in tables. All
+validators share the tables and digests of a batch.
 """
 
 from __future__ import annotations
@@ -85,21 +83,16 @@ def other_location(shard: Shard, batch: RecordBatch, position: int, kind: Payloa
 
 
 def mostly_examples(kinds: Mapping[str, int]) -> bool:
-    """Whether more than half of the records whose kind is known are Examples.
-
-    If so, the records are a set of Examples, and other records do not belong there. An Example
-    among other payloads may be right, because a SequenceExample without lists or a short text can
-    have the same bytes as an Example.
+    """Whether more than half of the records whose kind is known are Examples, so that others do not
+    belong there. A SequenceExample without lists or a short text can look like an Example.
     """
     known = sum(kinds.values()) - kinds.get(TOO_LARGE, 0)
     return 2 * kinds.get(PayloadKind.EXAMPLE.value, 0) > known
 
 
 def no_schema_fits(target: Target, *, sequences: bool = False) -> str:
-    """The reason why `target` cannot have a schema of Examples; empty if it may have one.
-
-    With `sequences`, a schema of SequenceExamples may apply as well. A manifest declares the kind
-    of its payloads; files without a manifest may hold Examples.
+    """The reason why `target` cannot have a schema of Examples or, with `sequences`, of
+    SequenceExamples; empty if it may have one, like all files without a manifest.
     """
     kind = adopted_kind(target.manifest)
     if kind is PayloadKind.EXAMPLE or (sequences and kind is PayloadKind.SEQUENCE_EXAMPLE):
@@ -118,10 +111,9 @@ _Ints = npt.NDArray[np.int64]
 
 
 class Table(NamedTuple):
-    """A table of records that have the same layout, from one batch.
+    """A table of records of a batch that have the same layout.
 
-    Each feature has a single value. A feature of floats may have several values, the same number in
-    each record.
+    Each feature has a single value or, for floats, the same number of values in each record.
     """
 
     positions: _Ints

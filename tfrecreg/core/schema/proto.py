@@ -1,8 +1,7 @@
 """Parses and prints schemas in protobuf's text form. Imports protobuf only when it is used.
 
-The text is a `tensorflow.metadata.v0.Schema`, which TFX, TFDV and TFDS keep in files named
-``schema.pbtxt``. The message classes come from the package `tensorflow-metadata`, so TensorFlow is
-not needed.
+The text is a `tensorflow.metadata.v0.Schema`, as in the files ``schema.pbtxt`` of TFX, TFDV and
+TFDS. Its message classes come from the package `tensorflow-metadata`.
 """
 
 from __future__ import annotations

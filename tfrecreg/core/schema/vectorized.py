@@ -1,7 +1,4 @@
-"""A vectorized filter that finds the records of a batch that certainly conform.
-
-The caller checks the other records one by one; this module makes no findings.
-"""
+"""Finds the records of a batch that certainly conform. The caller checks the others one by one."""
 
 from __future__ import annotations
 
@@ -54,9 +51,8 @@ class VectorizedCheck:
         self._usable = not (schema.sparse or schema.weighted)
 
     def remaining(self, batch: RecordBatch) -> Sequence[int]:
-        """Positions of the records that must be checked one by one, ascending.
-
-        All other records conform and are added to the checker's counts.
+        """Ascending positions of the records that must be checked one by one. The others conform,
+        and are added to the checker's counts.
         """
         if not self._usable:
             return range(len(batch))

@@ -24,10 +24,7 @@ def index_of(shard: Shard) -> Index | None:
 def keys_of(
     shards: Sequence[Shard], records: Iterable[tuple[str, int]]
 ) -> dict[tuple[str | None, int | None], str]:
-    """The keys of records, by shard name and record number, if an index has them.
-
-    Only one index is in memory at a time.
-    """
+    """The known keys of records, by shard and record number. One index at a time is in memory."""
     wanted: dict[str, set[int]] = {}
     for name, number in records:
         wanted.setdefault(name, set()).add(number)

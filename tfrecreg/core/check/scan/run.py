@@ -1,8 +1,7 @@
-"""Scans all shards of a target with an engine. Parts arrive in shard order, and findings are made
-at the end.
+"""Scans all shards of a target with an engine.
 
-:func:`scan_shard` runs in the engine's workers: it reads the bytes of one shard once, for all
-visitors. :func:`run_scan` runs in the parent.
+:func:`scan_shard`, in the workers, reads the bytes of one shard once, for all visitors.
+:func:`run_scan`, in the parent, gets their parts in shard order and makes the findings.
 """
 
 from __future__ import annotations
@@ -57,9 +56,8 @@ class ShardScan:
     """The result of one shard."""
 
     parts: tuple[bytes | str | None, ...]
-    """One pickled part per validator, in the same order as `makers` of the task. If the visitor
-    raised an exception, it is the reason, and the validator has no verdict. A part is None if the
-    shard could not be read.
+    """For each of the task's `makers` the pickled part, the reason why the visitor failed, or None
+    if the shard could not be read.
     """
     end: StreamEnd | None
     """The totals; None if the shard could not be read to its end."""
@@ -341,9 +339,8 @@ _READS = 3
 def scan_shard(task: ScanTask) -> ShardScan:
     """Read one shard to its end and return every validator's part.
 
-    If a shard cannot be read, the result says so and no exception is raised. So the other shards
-    are still scanned, but the check is incomplete. If a store gave other bytes on a second read,
-    the shard is read again, with new visitors.
+    If a shard cannot be read, the result says so, and the other shards are still scanned. If a
+    store gave other bytes on a second read, the shard is read again, with new visitors.
     """
     reason = ""
     for _ in range(_READS):
