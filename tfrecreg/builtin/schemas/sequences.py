@@ -56,12 +56,6 @@ class SequenceChecker(Checker):
             for rule in rules.lists
         ]
         self._known_lists = rules.ignored.union(each.name for each in rules.lists)
-        self._absent_lists: dict[str, int] = {}
-
-    @property
-    def absent(self) -> dict[str, int]:
-        """Number of records that lack a feature or list, by name. Zeros are left out."""
-        return {**super().absent, **self._absent_lists}
 
     def problems(self, sequence: SequenceExample) -> list[Problem]:
         """The problems of a record; empty if there are none."""
@@ -71,7 +65,7 @@ class SequenceChecker(Checker):
             if steps is not None:
                 problems += _list_problems(rule, check, steps)
                 continue
-            self._absent_lists[rule.name] = self._absent_lists.get(rule.name, 0) + 1
+            self.absent[rule.name] += 1
             if rule.is_required:
                 message = rule_text(rule.feature, "be in every example")
                 problems.append(Problem(SCH002, rule.name, message, None))

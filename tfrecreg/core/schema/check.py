@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
 from itertools import islice, pairwise
@@ -206,25 +207,14 @@ class Checker:
     def __init__(self, schema: CompiledSchema) -> None:
         self._schema = schema
         self._known = schema.ignored.union(schema.by_name)
-        self._absent = [0] * len(schema.features)
-        self._absent_sparse: dict[str, int] = {}
+        self.absent: Counter[str] = Counter()
+        """For each feature that some examples lack, the number of these examples."""
         self.masses: dict[str, DomainMass] = {}
         """Counters of the features with a `min_domain_mass` below 1, by name."""
         self.distinct: dict[str, DistinctValues] = {}
         """The distinct values of each feature for which the schema limits their number."""
         # Everything that the loop over records needs per feature, without further lookups.
         self._rules = [self._prepare(*each) for each in enumerate(schema.features)]
-
-    @property
-    def absent(self) -> dict[str, int]:
-        """For each feature that some examples lack, the number of these examples."""
-        names = (feature.name for feature in self._schema.features)
-        counts = {name: n for name, n in zip(names, self._absent, strict=True) if n}
-        return counts | self._absent_sparse
-
-    def count_absent(self, number: int, examples: int) -> None:
-        """Count `examples` more examples without the feature at position `number` of the schema."""
-        self._absent[number] += examples
 
     def __call__(self, example: Example) -> Sequence[Problem]:
         """The problems of `example`; empty if there are none."""
@@ -281,7 +271,7 @@ class Checker:
         """All problems of a feature that failed the fast check."""
         rule = self._schema.features[number]
         if feature is None or feature.kind is Kind.UNSET:
-            self._absent[number] += 1
+            self.absent[rule.name] += 1
             if not rule.is_required:
                 return _NONE
             detail = None if feature is None else "there, but its kind is not set"
@@ -315,7 +305,7 @@ class Checker:
         names = (*rule.indices, rule.values)
         parts = [part for name in names if (part := _part(example, name)) is not None]
         if not parts:
-            self._absent_sparse[rule.name] = self._absent_sparse.get(rule.name, 0) + 1
+            self.absent[rule.name] += 1
             if rule.is_required:
                 asks = rule_text(rule, "be in every example")
                 yield Problem(SCH009, rule.name, asks, "found none of its parts")

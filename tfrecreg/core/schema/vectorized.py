@@ -36,8 +36,8 @@ class _Plan(NamedTuple):
 
     checks: tuple[tuple[int, _ColumnCheck], ...]
     """Each check, with the number of its slot."""
-    absent: tuple[int, ...]
-    """Positions of the schema's optional features that are missing from the layout."""
+    absent: tuple[str, ...]
+    """The schema's optional features that are missing from the layout."""
 
 
 class VectorizedCheck:
@@ -78,20 +78,20 @@ class VectorizedCheck:
         for number, check in plan.checks:
             good &= check(memory, columns[number])
         examples = int(np.count_nonzero(good))
-        for number in plan.absent:
-            self._checker.count_absent(number, examples)
+        for name in plan.absent if examples else ():
+            self._checker.absent[name] += examples
         return good
 
     def _plan(self, layout: Layout) -> _Plan | None:
         slots = {slot.name: number for number, slot in enumerate(layout)}
         checks: list[tuple[int, _ColumnCheck]] = []
-        absent: list[int] = []
-        for number, feature in enumerate(self._schema.features):
+        absent: list[str] = []
+        for feature in self._schema.features:
             place = slots.pop(feature.name, None)
             if place is None:
                 if feature.is_required:
                     return None
-                absent.append(number)
+                absent.append(feature.name)
                 continue
             slot = layout[place]
             has_kind = feature.kind is None or KINDS.get(feature.kind) is slot.kind
