@@ -33,12 +33,12 @@ from tfrecreg.core.schema.check import (
     rule_text,
     value_problem,
 )
-from tfrecreg.core.schema.compiled import SplitSchemas
+from tfrecreg.core.schema.compiled import EnvironmentOptions, SplitSchemas
 from tfrecreg.core.schema.definition import Schema
 from tfrecreg.core.schema.domain_check import ValueCheck, value_check
-from tfrecreg.core.schema.environments import environment_options
 from tfrecreg.core.schema.payload_kinds import other_location
 from tfrecreg.core.values.codes import SCH001, SCH002, SCH003, SCH004, SCH005
+from tfrecreg.core.values.config import read_limits
 from tfrecreg.core.values.findings import Finding, Measure
 from tfrecreg.core.values.text import listed, safe
 
@@ -141,9 +141,11 @@ class SequenceJudge(SchemaJudge):
     """Checks the rules that concern the records of all shards together."""
 
     def __init__(self, schema: Schema, options: Mapping[str, Any]) -> None:
-        environment, by_split = environment_options("schema", options)
-        self._default = compile_sequences(schema, environment)
-        self._by_split = {name: compile_sequences(schema, each) for name, each in by_split.items()}
+        found = read_limits(EnvironmentOptions, options, "schema")
+        self._default = compile_sequences(schema, found.environment)
+        self._by_split = {
+            name: compile_sequences(schema, each) for name, each in found.environments.items()
+        }
         together = {name: each.together for name, each in self._by_split.items()}
         super().__init__(SplitSchemas(self._default.together, together))
 

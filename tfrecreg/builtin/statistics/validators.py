@@ -20,7 +20,7 @@ from tfrecreg.builtin.statistics.make import stats_of
 from tfrecreg.builtin.statistics.options import StatisticsOptions
 from tfrecreg.builtin.statistics.tfdv import Anomaly, judge_statistics, missing_tfdv
 from tfrecreg.core.check.scan.interface import BaselineError, Shard, Target, Visitor
-from tfrecreg.core.schema.environments import EnvironmentOptions, environment_options
+from tfrecreg.core.schema.compiled import EnvironmentOptions
 from tfrecreg.core.schema.payload_kinds import no_schema_fits
 from tfrecreg.core.values.codes import CORE_CODES, DRF001, DRF002, DRF003, DRF004, SCH199, CodeList
 from tfrecreg.core.values.codes.pages import anomaly_code
@@ -44,8 +44,7 @@ class StatisticsValidator(StatisticsScan):
     codes: Sequence[Code] = CodeList("SCH1*")
 
     def __init__(self) -> None:
-        self._environment: str | None = None
-        self._environments: Mapping[str, str] = {}
+        self._chosen = EnvironmentOptions()
         self._schema: Any = None
 
     def applies(self, target: Target) -> str | None:
@@ -58,7 +57,7 @@ class StatisticsValidator(StatisticsScan):
         return None
 
     def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], Visitor]:
-        self._environment, self._environments = environment_options(self.name, options)
+        self._chosen = read_limits(EnvironmentOptions, options, self.name)
         wanted = StatisticsOptions.of(target)
         self._schema = wanted.schema_proto()
         return partial(make_visitor, wanted)
@@ -74,7 +73,7 @@ class StatisticsValidator(StatisticsScan):
                 anomaly = Anomaly(conflict.feature, number, False, conflict.text("examples"))
                 yield _finding(target, split, anomaly)
             elif part.examples:
-                environment = self._environments.get(split, self._environment)
+                environment = self._chosen.environments.get(split, self._chosen.environment)
                 found = judge_statistics(part.proto(), self._schema, environment=environment)
                 for anomaly in found:
                     yield _finding(target, split, anomaly)

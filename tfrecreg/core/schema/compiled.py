@@ -36,7 +36,7 @@ from tfrecreg.core.schema.definition import (
     ValueCount,
     WeightedFeature,
 )
-from tfrecreg.core.schema.environments import environment_options
+from tfrecreg.core.values.config import read_limits
 from tfrecreg.core.values.errors import SchemaError
 from tfrecreg.core.values.text import listed
 
@@ -109,6 +109,16 @@ def belongs(feature: SchemaFeature, schema: Schema, environment: str | None) -> 
 
 
 @dataclass(frozen=True, slots=True)
+class EnvironmentOptions:
+    """The options of a validator that choose an environment of the schema."""
+
+    environment: str | None = None
+    """The environment of the data."""
+    environments: dict[str, str] = field(default_factory=dict)
+    """The environments of splits that need a different one, by split name."""
+
+
+@dataclass(frozen=True, slots=True)
 class SplitSchemas:
     """The compiled schema of each split."""
 
@@ -123,10 +133,10 @@ class SplitSchemas:
 
 def compile_split_schemas(schema: Schema, options: Mapping[str, Any]) -> SplitSchemas:
     """Compile a schema for each environment in the options of the validator `schema`."""
-    environment, by_split = environment_options("schema", options)
+    found = read_limits(EnvironmentOptions, options, "schema")
     return SplitSchemas(
-        compile_schema(schema, environment),
-        {split: compile_schema(schema, each) for split, each in by_split.items()},
+        compile_schema(schema, found.environment),
+        {split: compile_schema(schema, each) for split, each in found.environments.items()},
     )
 
 
