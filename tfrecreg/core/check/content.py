@@ -219,25 +219,27 @@ def _index(side: Side, shard: int) -> Index:
     return index
 
 
+def _located(lengths: Iterable[int], position: int) -> tuple[int, int]:
+    """The number of the list that has a position of the concatenated lists, and where in it."""
+    ends = np.cumsum([*lengths])
+    number = int(np.searchsorted(ends, position, side="right"))
+    return number, position - (int(ends[number - 1]) if number else 0)
+
+
 def _place_there(side: Side, shards: Sequence[int], position: int) -> Location:
     """The location of a record of the expected version: its key, and its place in that version."""
-    for shard in shards:
-        entry = side.manifest.shards[shard]
-        if position < entry.records:
-            where = f"record {position} of `{safe(entry.path)}` of `{side.name}`"
-            key = _index(side, shard).key(position)
-            return Location(split=entry.split, key=key, detail=where)
-        position -= entry.records
-    raise IndexError(position)
+    entries = [side.manifest.shards[shard] for shard in shards]
+    number, record = _located((entry.records for entry in entries), position)
+    entry = entries[number]
+    where = f"record {record} of `{safe(entry.path)}` of `{side.name}`"
+    key = _index(side, shards[number]).key(record)
+    return Location(split=entry.split, key=key, detail=where)
 
 
 def _place(parts: list[tuple[Shard, DigestPart]], position: int) -> Location:
-    for shard, part in parts:
-        if position < len(part.numbers):
-            number = int(part.numbers[position])
-            return Location(split=shard.split or None, shard=shard.name, record=number)
-        position -= len(part.numbers)
-    raise IndexError(position)
+    number, record = _located((len(part.numbers) for _, part in parts), position)
+    shard, part = parts[number]
+    return Location(split=shard.split or None, shard=shard.name, record=int(part.numbers[record]))
 
 
 def _rows(digests: bytes) -> SplitRows:

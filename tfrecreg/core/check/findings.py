@@ -119,7 +119,7 @@ def _cause_key(code: str, finding: Finding) -> tuple[str, str | None, str | None
 
 
 def with_keys(findings: Sequence[Finding], shards: Sequence[Shard]) -> list[Finding]:
-    """Add keys of records to locations, if the index beside the shard has them."""
+    """Add keys of records to locations, if the shard's index has them."""
     without = [each for finding in findings for each in finding.locations if each.key is None]
     keys = keys_of(
         shards,

@@ -21,7 +21,7 @@ class CheckOptions:
     """Names of the validators to run; empty for all."""
     skip: tuple[str, ...] = ()
     also: tuple[str, ...] = ()
-    """Names of more validators to run, besides those that run anyway."""
+    """Names of validators to run in addition to those that run anyway."""
     raw: str | None = None
     """Folder of the raw data. Inflation is relative to its size."""
     source: str | None = None

@@ -166,7 +166,7 @@ class Report:
     changes: tuple[str, ...] = ()
     """Changes in the build or release since the version before it, one line each."""
     notes: tuple[str, ...] = ()
-    """Lines that say which files beside the shards the check used, or why it did not use them."""
+    """Which files next to the shards the check used, or why it did not use them, a line each."""
     basis: Basis | None = None
     """Inputs of the check; None if it did not run."""
 

@@ -172,7 +172,7 @@ def _gate(config: Config, options: CheckOptions, target: Target) -> GateConfig:
 
 
 def _digest_beside(target: Target) -> str | None:
-    """The digest in the manifest beside the shards; None if the manifest cannot be read."""
+    """The digest in the manifest next to the shards; None if the manifest cannot be read."""
     if target.storage is None:
         return None
     try:

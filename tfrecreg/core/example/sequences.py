@@ -141,10 +141,9 @@ def compile_sequences(schema: Schema, environment: str | None = None) -> Sequenc
 def _rule(schema: Schema, feature: SchemaFeature) -> ListRule:
     levels = feature.levels
     if feature.kind == "STRUCT" or feature.value_count is not None or len(levels) > 2:
-        what = "is a STRUCT" if feature.kind == "STRUCT" else "does not have two levels"
         raise SchemaError(
-            f"{schema.where}: the list `{feature.name}` {what}, expected the "
-            "number of steps, then the number of values in a step, such as "
+            f"{schema.where}: the list `{feature.name}` should have two levels, the number of "
+            "steps and the number of values in a step, such as "
             "`value_counts { value_count { min: 1 } value_count { min: 4 max: 4 } }`"
         )
     steps, values = levels or (ValueCount(), ValueCount())

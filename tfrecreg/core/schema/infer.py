@@ -379,7 +379,7 @@ def value_domain(name: str, kind: Kind, values: KindSummary) -> list[str]:
 def _is_label(name: str) -> bool:
     above, _, last = name.rpartition("/")
     last = last.lower()
-    if last in ("name", "text"):  # image/class/text beside image/class/label
+    if last in ("name", "text"):  # image/class/text next to image/class/label
         return above.rpartition("/")[2].lower() in _LABELS
     return last in _LABELS or last.endswith(("label", "labels"))
 

@@ -45,14 +45,6 @@ class Stamp(NamedTuple):
     """Size, modification time and inode of the index; None without one."""
 
 
-class Recalled(NamedTuple):
-    """The results of an earlier scan of a shard."""
-
-    end: StreamEnd
-    parts: Sequence[Part]
-    """In the order of the validators."""
-
-
 class _Part(msgspec.Struct, frozen=True):
     key: str
     """Digest of everything that the part depends on, except the shard's bytes."""
@@ -85,8 +77,8 @@ class ScanCache:
         """Begin a scan with validators, each with its plugin and the key of its parts."""
         self._looking, self._digest, self._stamps = looking, digest, {}
 
-    def recall(self, number: int, shard: Shard) -> Recalled | None:
-        """Earlier results of the shard at position `number`; None if the shard must be read."""
+    def recall(self, number: int, shard: Shard) -> tuple[StreamEnd, list[Part]] | None:
+        """Earlier totals and parts of the shard at position `number`; None if it must be read."""
         if not self.reuse:
             self._forget(shard)
             return None
@@ -110,7 +102,7 @@ class ScanCache:
                         parts.append(validator.part_codec.unpack(part.data))
             except Exception:
                 return None  # If a part cannot be unpacked, the shard is read instead.
-        return Recalled(entry.end, parts)
+        return entry.end, parts
 
     def remember(
         self, number: int, shard: Shard, end: StreamEnd | None, parts: Mapping[PluginId, Part]

@@ -1,4 +1,4 @@
-"""The indexes beside a target's shards: the keys of records, and hints for reading after damage."""
+"""Indexes of shards: the keys of records, and hints for reading after damage."""
 
 from __future__ import annotations
 

@@ -193,10 +193,10 @@ class Target:
     not be in the manifest.
     """
     notes: Sequence[str] = ()
-    """Lines that say which files beside the shards the check uses, or why it does not use them."""
+    """Which files next to the shards the check uses, or why it does not use them, a line each."""
 
     beside: LabelsBeside = field(default_factory=LabelsBeside)
-    """The label maps beside bare files."""
+    """The label maps next to bare files."""
 
     @property
     def reference(self) -> str:
@@ -207,7 +207,7 @@ class Target:
     @property
     def labels(self) -> Mapping[str, Sequence[str]]:
         """Class names in the order of their numbers, by feature: from the manifest, or from files
-        beside bare files.
+        next to bare files.
         """
         return self.manifest.labels if self.manifest is not None else self.beside.found[0]
 

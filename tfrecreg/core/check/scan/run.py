@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from tfrecreg.core.check.scan.cache import Recalled, ScanCache, key_of
+from tfrecreg.core.check.scan.cache import ScanCache, key_of
 from tfrecreg.core.check.scan.indexes import index_hints
 from tfrecreg.core.check.scan.interface import (
     BaselineError,
@@ -212,7 +212,7 @@ def run_scan(
     makers = tuple(each.maker for each in looking)
     needs = reduce(or_, (each.needs for each in looking), Need(0))
     result.uncacheable = tuple(each.name for each in looking if each.key is None)
-    recalled: dict[int, Recalled | None] = {}
+    recalled: dict[int, tuple[StreamEnd, list[Part]] | None] = {}
     if cache is not None:
         keyed = [(each.plugin_id, each.validator, each.key) for each in looking]
         cache.prepare(keyed, digest=Need.DIGESTS in needs)
@@ -229,8 +229,8 @@ def run_scan(
             for number, shard in enumerate(target.shards):
                 before = recalled.get(number)
                 if before is not None:
-                    end: StreamEnd | None = before.end
-                    for each, part in zip(looking, before.parts, strict=True):
+                    end: StreamEnd | None = before[0]
+                    for each, part in zip(looking, before[1], strict=True):
                         each.keep(shard, part)
                 else:
                     scanned = next(scans)
