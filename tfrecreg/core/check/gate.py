@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import datetime
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from itertools import chain
@@ -33,7 +33,7 @@ from tfrecreg.core.registry.keeper import tracker
 from tfrecreg.core.registry.registry import Registry
 from tfrecreg.core.values.codes import what_became_of
 from tfrecreg.core.values.config import CONFIG_NAME, Config, GateConfig, Waiver
-from tfrecreg.core.values.errors import ConfigError, UsageError
+from tfrecreg.core.values.errors import UsageError
 from tfrecreg.core.values.progress import SILENT, Progress
 from tfrecreg.core.values.text import did_you_mean, listed, safe
 from tfrecreg.core.values.typed_values import KeyPath
@@ -88,31 +88,30 @@ def _datasets(registry: Registry) -> set[str]:
     return found
 
 
-def _expect_severities(config: Config, known: Iterable[str]) -> None:
+def _expect_severities(config: Config, known: list[str]) -> None:
     # The default gate comes first, because every gate inherits its keys.
     for name in sorted(config.gates, key=lambda each: each != _DEFAULT):
         for glob in config.gates[name].severity:
             named = glob.partition(" ")[0]
-            if not any(fnmatchcase(code, named) for code in known):
-                place = KeyPath(CONFIG_NAME) / "gates" / name / "severity" / glob
-                raise _no_code(place, named, known)
+            _expect_code(KeyPath(CONFIG_NAME) / "gates" / name / "severity" / glob, named, known)
 
 
-def _no_code(place: KeyPath, pattern: str, known: Iterable[str]) -> ConfigError:
-    """The error if no code matches `pattern`. It names the code's successors or a similar code."""
-    instead = what_became_of(pattern) or did_you_mean(pattern, known)
-    return place.error(f"matches no code: `{pattern}`{instead}")
+def _expect_code(place: KeyPath, pattern: str, known: list[str], glob: str = "") -> None:
+    """Refuse a pattern if neither it nor its `glob` matches a code. The error names the code's
+    successors or a similar code.
+    """
+    if not any(fnmatchcase(code, glob or pattern) for code in known):
+        instead = what_became_of(pattern) or did_you_mean(pattern, known)
+        raise place.error(f"matches no code: `{pattern}`{instead}")
 
 
 def _expect_waiver(waiver: Waiver, place: KeyPath, known: list[str]) -> None:
     glob = waiver.code.partition(" ")[0]
-    if not any(fnmatchcase(code, glob) for code in known):
-        raise _no_code(place / "code", glob, known)
+    _expect_code(place / "code", glob, known)
     named, colon, _ = waiver.fingerprint.partition(":")
     # A `*` may match more than the rest of the code.
     start = f"{named.partition('*')[0]}*" if "*" in named or not colon else named
-    if not any(fnmatchcase(code, start) for code in known):
-        raise _no_code(place / "fingerprint", named, known)
+    _expect_code(place / "fingerprint", named, known, start)
     families = {
         code[:3]
         for code in known

@@ -29,10 +29,6 @@ _REGISTRY = f"{layout.RELEASES}/"
 """The path of a release's file begins with this. It is relative to the registry."""
 
 
-def _no_note(line: str) -> None:
-    del line
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportContext:
     """The context that a format gets with the reports."""
@@ -41,7 +37,7 @@ class ReportContext:
     """Relative path from the current folder to the registry; empty without one, or in it."""
     codes: Mapping[str, Code] = field(default_factory=dict)
     """Descriptions of the findings' codes. Codes of plugins may be unknown on this machine."""
-    note: Callable[[str], None] = _no_note
+    note: Callable[[str], None] = lambda _: None
     """Shows the user a line that is not part of the document."""
     version: str = __version__
     """The version of tfrecreg."""

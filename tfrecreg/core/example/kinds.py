@@ -29,7 +29,6 @@ from tfrecreg.core.example.model import (
     VARINT,
     Example,
     Feature,
-    NotAnExampleError,
     fields,
     read_varint,
     varint,
@@ -53,7 +52,7 @@ class SequenceExample(NamedTuple):
     """The lists by name. A list has one feature per step."""
 
 
-class _UnknownField(Exception):
+class _UnknownField(ValueError):
     """The payload has a field that the message does not define."""
 
 
@@ -74,7 +73,7 @@ def decode_sequence(payload: bytes) -> SequenceExample | None:
         if lists is None:
             return None
         features, unknown = decode_fully(b"\n" + varint(len(context)) + context)
-    except (NotAnExampleError, _UnknownField):
+    except ValueError:  # also a name that is not UTF-8
         return None
     return None if unknown else SequenceExample(features, {k: tuple(v) for k, v in lists.items()})
 
@@ -87,10 +86,7 @@ def _read_lists(payload: bytes, start: int, end: int, lists: dict[str, list[Feat
         steps: list[Feature] = []
         for inner, begin, stop in fields(payload, first, last, _SEQUENCE_DEPTH):
             if inner == _KEY:
-                try:
-                    name = payload[begin:stop].decode()
-                except UnicodeDecodeError:
-                    raise _UnknownField from None
+                name = payload[begin:stop].decode()
             elif inner == _VALUE:
                 _read_steps(payload, begin, stop, steps)
             else:
@@ -177,6 +173,6 @@ def _is_event(payload: bytes) -> bool:
             if number == _FILE_VERSION:
                 payload[start:end].decode()
             seen.add(number)
-    except (NotAnExampleError, UnicodeDecodeError):
+    except ValueError:
         return False
     return _WALL_TIME in seen and bool(seen - {_WALL_TIME, _EVENT_STEP})

@@ -75,7 +75,6 @@ _PALETTES = (1, 3, 4)
 """Possible channels of an image with a palette: 1 for indexes, 3 for colors, 4 with alpha."""
 _PNG_COLOUR = 25
 """Offset of the color type in a PNG; 3 is a palette."""
-_SIDES = ("height", "width")
 
 
 class Declared(NamedTuple):
@@ -101,7 +100,7 @@ def declared_columns(tables: Tables, table: Table, image: str) -> Iterator[Decla
     columns: list[Iterable[Any]] = []
     name, _ = _declared(table.sample, image, "format", Kind.BYTES)
     columns.append(tables.values(table, name) if name else repeat(None, len(table.positions)))
-    for what in (*_SIDES, "channels"):
+    for what in ("height", "width", "channels"):
         name, _ = _declared(table.sample, image, what, Kind.INT64)
         if name:
             columns.append(table.columns[name][1].integers.tolist())
@@ -132,19 +131,18 @@ def differences(
         if _SAME.get(text, text) != header.format:
             detail = f"declared `{safe(text)}`, found `{header.format}`"
             yield Problem(IMG001, name, _message(name, "the format"), detail)
-    for side in _SIDES:
-        name, declared = _declared(example, image, side, Kind.INT64)
-        actual = getattr(header, side)
-        if declared is not None and declared != actual:
-            detail = f"declared {declared}, found {actual}"
-            yield Problem(IMG002, name, _message(name, f"the {side}"), detail)
-    name, declared = _declared(example, image, "channels", Kind.INT64)
     is_png = header.format == "png"
     has_palette = data[_PNG_COLOUR] == 3 if is_png else header.format in ("gif", "bmp")
-    fits = (header.channels, *(_PALETTES if has_palette else ()))
-    if declared is not None and declared not in fits:
-        detail = f"declared {declared}, found {header.channels}"
-        yield Problem(IMG003, name, _message(name, "the number of channels"), detail)
+    for side, code, fitting in (
+        ("height", IMG002, (header.height,)),
+        ("width", IMG002, (header.width,)),
+        ("channels", IMG003, (header.channels, *(_PALETTES if has_palette else ()))),
+    ):
+        name, declared = _declared(example, image, side, Kind.INT64)
+        if declared is not None and declared not in fitting:
+            what = "the number of channels" if side == "channels" else f"the {side}"
+            detail = f"declared {declared}, found {fitting[0]}"
+            yield Problem(code, name, _message(name, what), detail)
 
 
 def _declared(example: Example, image: str, what: str, kind: Kind) -> tuple[str, Any]:
