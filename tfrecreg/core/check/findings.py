@@ -77,18 +77,11 @@ def without_repetitions(
                 codes = {code.code for code in validator.codes}
                 own = [each for each in findings if each.code in codes]
                 others = [each for each in kept if each.code not in codes]
-                explained = {
-                    id(each)
-                    for level in {rank(other) for other in others}
-                    if (
-                        causes := [
-                            each for each in own if rank(each) >= min(level, each.severity.rank)
-                        ]
-                    )
-                    for each in validator.explains(
-                        causes, [other for other in others if rank(other) == level]
-                    )
-                }
+                explained: set[int] = set()
+                for level in {rank(other) for other in others}:
+                    causes = [each for each in own if rank(each) >= min(level, each.severity.rank)]
+                    same = [other for other in others if rank(other) == level]
+                    explained.update(map(id, validator.explains(causes, same) if causes else ()))
         except Exception as error:
             problems.append(f"{plugin_id} failed in `explains`: {reason_of(traced(error))}")
             continue

@@ -182,13 +182,11 @@ def parse_tensor(data: bytes) -> NDArray[Any]:
         found = np.frombuffer(data, little, offset=start, count=tensor.count)
         return found.astype(np.dtype(tensor.dtype)).reshape(tensor.shape)
     flat = np.empty(tensor.count, object if tensor.dtype == "string" else tensor.dtype)
-    strings = (
+    flat[:] = [
         data[first:last]
         for (at, _), first, last in fields(data, 0, len(data), _DEPTH)
         if at == _STRING
-    )
-    for position, value in enumerate(strings):
-        flat[position] = value
+    ]
     return flat.reshape(tensor.shape)
 
 
