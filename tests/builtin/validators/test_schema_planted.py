@@ -139,12 +139,14 @@ KINDS = {
     "infinite, and nobody said": Kind(
         "SCH007", "warned", {"warned": F(-inf)}, "found -inf", Severity.WARNING
     ),
-    "a part missing": Kind("SCH009", "sparse", {**SPARSE, "j": None}, "`j` missing"),
+    "a part missing": Kind(
+        "SCH009", "sparse", {**SPARSE, "j": None}, "found 2 values in `i`, no `j`, 2 values in `v`"
+    ),
     "a weight short": Kind(
         "SCH009",
         "weighted",
         {"few": N([1, 2]), "weight": F(1)},
-        "found 1 weight for 2 values",
+        "found 2 values in `few`, 1 value in `weight`",
     ),
 }
 

@@ -52,19 +52,19 @@ def test_parts_that_fit_together_are_fine(example: Example) -> None:
         (
             "",
             {"i": N(1), "v": F(1)},
-            "have one index for each value",
+            "have all of its parts or none",
             "found 1 value in `i`, no `j`, 1 value in `v`",
         ),
         (
             "",
             {"i": N(1)},
-            "have one index for each value",
+            "have all of its parts or none",
             "found 1 value in `i`, no `j`, no `v`",
         ),
         (
             "",
             {"i": N(1), "j": N(2), "v": unset_feature()},
-            "have one index for each value",
+            "have all of its parts or none",
             "found 1 value in `i`, 1 value in `j`, no `v`",
         ),
         (
@@ -113,16 +113,19 @@ def test_a_weight_a_value_is_fine(example: Example) -> None:
 
 
 @pytest.mark.parametrize(
-    ("example", "detail"),
+    ("example", "asks", "detail"),
     [
-        ({"v": F([1, 2])}, "found 2 values in `v`, no `i`"),
-        ({"i": N([1, 2])}, "found no `v`, 2 values in `i`"),
-        ({"i": N([1, 2]), "v": F(1)}, "found 1 value in `v`, 2 values in `i`"),
+        ({"v": F([1, 2])}, "all of its parts or none", "found 2 values in `v`, no `i`"),
+        ({"i": N([1, 2])}, "all of its parts or none", "found no `v`, 2 values in `i`"),
+        (
+            {"i": N([1, 2]), "v": F(1)},
+            "one weight in `i` for each value of `v`",
+            "found 1 value in `v`, 2 values in `i`",
+        ),
     ],
 )
-def test_weights_that_do_not_fit_are_told(example: Example, detail: str) -> None:
-    asks = "`w` should have one weight in `i` for each value of `v`"
-    assert found(PARTS + WEIGHTED, example) == [("SCH009", "w", asks, detail)]
+def test_weights_that_do_not_fit_are_told(example: Example, asks: str, detail: str) -> None:
+    assert found(PARTS + WEIGHTED, example) == [("SCH009", "w", f"`w` should have {asks}", detail)]
 
 
 def test_out_of_validation_or_of_the_environment_they_are_left() -> None:

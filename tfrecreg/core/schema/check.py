@@ -356,6 +356,8 @@ def _mismatch(
     sizes = {name: None if (part := _part(example, name)) is None else part.count for name in names}
     if len(set(sizes.values())) == 1:
         return None
+    if None in sizes.values():
+        asks = "have all of its parts or none"
     shown = (
         f"no `{safe(name)}`" if size is None else f"{counted(size, 'value')} in `{safe(name)}`"
         for name, size in sizes.items()
