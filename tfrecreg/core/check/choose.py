@@ -56,14 +56,12 @@ def choose(
     names = {*known.names(ValidatorRecord), *(each.name for each in known.disabled)}
     unknown = [name for name in gate.limits if name not in names]
     chosen = [each for each in known.every(ValidatorRecord) if each.record.runs_with == "always"]
-    named = True
+    named = bool(only) or gate.validators is not None
     if only:
         chosen = _by_name(known, only)
     elif gate.validators is not None:
         chosen = _by_name(known, gate.validators, CONFIG_NAME)
-    else:
-        named = False
-    comparing: list[Announced[ValidatorRecord]] = []
+    comparing = [] if target.expected is None else validators_with("expected", known)
     limited = [] if only else validators_with("limits", known)
     limited = [each for each in limited if gate.options_of(each.name)]
     chosen += limited
@@ -72,9 +70,7 @@ def choose(
         chosen += validators_with("baseline", known)
     if target.raw_items is not None:
         chosen += validators_with("items", known)
-    if target.expected is not None:
-        comparing = validators_with("expected", known)
-        chosen += comparing
+    chosen += comparing
     chosen = list({each.qualified: each for each in chosen}.values())
     off = [each for each in known.disabled if isinstance(each.record, ValidatorRecord)]
     leave = {name for name in skip if not any(has_name(each, name) for each in off)}

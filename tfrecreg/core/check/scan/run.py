@@ -174,7 +174,6 @@ class _Scanning:
         """The validator's findings and measures for all shards; empty if it crashed."""
         if self.crashes:
             return []
-        found: Any = None
         try:
             with calling():
                 found = self.validator.finish(target, self.parts)
