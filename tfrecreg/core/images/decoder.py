@@ -314,9 +314,9 @@ def _decoded(data: bytes, header: ImageHeader) -> Iterator[Any]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             if header.format == "png":
-                with _opened(opener, data, header) as image:
+                with _opened(opener, data) as image:
                     image.verify()  # the checksums of all chunks, which decoding does not check
-            with _opened(opener, data, header) as image:
+            with _opened(opener, data) as image:
                 image.load()
                 yield image
     except (MissingExtraError, Undecodable):
@@ -331,11 +331,8 @@ def _decoded(data: bytes, header: ImageHeader) -> Iterator[Any]:
         raise Undecodable(safe(why), costly=costly) from error
 
 
-def _opened(opener: Any, data: bytes, header: ImageHeader) -> Any:
-    try:
-        image = opener(io.BytesIO(data))
-    except (SyntaxError, IndexError, TypeError, struct.error):
-        raise Undecodable(f"Pillow cannot read this kind of {header.format}") from None
+def _opened(opener: Any, data: bytes) -> Any:
+    image = opener(io.BytesIO(data))
     if image.width * image.height > _PIXELS:
         detail = f"{image.width} × {image.height} pixels, but at most {_PIXELS} are decoded"
         raise Undecodable(detail, costly=True)

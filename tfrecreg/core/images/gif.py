@@ -7,8 +7,6 @@ from tfrecreg.core.images.model import ImageError, ImageHeader, sized
 _IMAGE, _EXTENSION, _TRAILER = 0x2C, 0x21, 0x3B
 _LAST = b"\0;"
 """The end of a frame's data, and the trailer."""
-_MOST_BLOCKS = 1 << 20
-"""Maximum number of blocks that are followed. It is enough for a frame of 200 MB."""
 
 
 def header(data: bytes) -> ImageHeader:
@@ -16,15 +14,14 @@ def header(data: bytes) -> ImageHeader:
     if len(data) < 13:
         raise ImageError(f"a GIF that ends after {len(data)} bytes, inside its header")
     width, height = int.from_bytes(data[6:8], "little"), int.from_bytes(data[8:10], "little")
-    frames, _ = _walk(data, most=2)
-    return sized(ImageHeader("gif", height, width, 3, 8, animated=frames > 1))
+    return sized(ImageHeader("gif", height, width, 3, 8, animated=_walk(data, most=2)[0] > 1))
 
 
 def ends(data: bytes) -> bool:
     """Whether the file is not truncated. It may be damaged in other ways. Bytes after a whole frame
     that are not a block, and wrong lengths, are no truncation, because decoders skip them.
     """
-    return _walk(data, most=_MOST_BLOCKS)[1] or data.endswith(_LAST)
+    return _walk(data, most=len(data))[1] or data.endswith(_LAST)
 
 
 def _walk(data: bytes, most: int) -> tuple[int, bool]:
@@ -33,7 +30,6 @@ def _walk(data: bytes, most: int) -> tuple[int, bool]:
     last = len(data)
     position = 13 + _table(data[10]) if last >= 13 else last
     frames = 0
-    steps = 0
     while position < last and frames < most:
         block = data[position]
         if block == _TRAILER:
@@ -47,9 +43,6 @@ def _walk(data: bytes, most: int) -> tuple[int, bool]:
             return frames, frames > 0 and block != _IMAGE
         while position < last and data[position]:
             position += 1 + data[position]
-            steps += 1
-            if steps > _MOST_BLOCKS:
-                return frames, False
         position += 1
     return frames, False
 

@@ -6,7 +6,7 @@ import re
 
 from tfrecreg.core.images.model import ImageError, ImageHeader, exif_orientation, sized
 
-_TEM, _SOI, _EOI, _SOS, _DHP, _SOF55 = 0x01, 0xD8, 0xD9, 0xDA, 0xDE, 0xF7
+_TEM, _SOI, _EOI, _SOS, _DHP = 0x01, 0xD8, 0xD9, 0xDA, 0xDE
 _RESTARTS = range(0xD0, 0xD8)
 _BARE = frozenset((_TEM, _SOI, *_RESTARTS))
 """Markers without a length."""
@@ -16,7 +16,6 @@ _USUAL = frozenset((0xC0, 0xC1, 0xC2, 0xC9, 0xCA))
 """Baseline, extended and progressive coding. Extended and progressive coding may be arithmetic."""
 _MARKER = re.compile(rb"\xff[^\xff]", re.DOTALL)
 """A marker with the byte `ff` before it. More bytes `ff` may come before that byte as padding."""
-_MOST_SEGMENTS = 10_000
 _APP1, _EXIF = 0xE1, b"Exif\0\0"
 
 
@@ -36,42 +35,34 @@ def is_lossless(data: bytes) -> bool:
 def _find_frame(data: bytes) -> tuple[int, int, int, slice | None]:
     """Marker, offset and length of the first frame header, and the place of EXIF data."""
     position, exif = 2, None
-    for _ in range(_MOST_SEGMENTS):
-        found = _MARKER.search(data, position)
-        if found is None:
-            raise _too_short(data)
+    while (found := _MARKER.search(data, position)) is not None:
         position = found.end()
         marker = data[position - 1]
         if not marker or marker in _BARE:
             continue
         if marker in (_SOS, _EOI):
-            name = "scan" if marker == _SOS else "end"
-            raise ImageError(f"a JPEG whose {name} comes before a frame header")
+            raise ImageError("a JPEG without a frame header before its scan or end")
         size = int.from_bytes(data[position : position + 2], "big")
         if position + 2 > len(data):
-            raise _too_short(data)
+            break
         if size < 2:
             raise ImageError(f"a JPEG with a segment of length {size} at byte {position - 2}")
         if marker in _FRAMES:
             return marker, position, size, exif
-        if marker == _SOF55:
-            raise ImageError("a JPEG-LS, which only begins like a JPEG")
         if marker == _APP1 and exif is None and data.startswith(_EXIF, position + 2):
             exif = slice(position + 2 + len(_EXIF), position + size)
         position += size
-    raise ImageError(f"a JPEG without a frame header in {_MOST_SEGMENTS} segments")
+    raise _too_short(data)
 
 
 def _frame(data: bytes, position: int, size: int) -> ImageHeader:
     segment = data[position + 2 : position + size]
     if len(segment) < size - 2:
         raise _too_short(data)
-    if size < 8 or size != 8 + 3 * segment[5]:
-        raise ImageError(f"a JPEG with a frame header of length {size}")
-    bits, channels = segment[0], segment[5]
+    bits, channels = (segment[0], segment[5]) if size >= 8 else (0, 0)
     height, width = int.from_bytes(segment[1:3], "big"), int.from_bytes(segment[3:5], "big")
-    if not 2 <= bits <= 16 or not 1 <= channels <= 4:
-        raise ImageError(f"a JPEG of {channels} components with {bits} bits a sample")
+    if not 2 <= bits <= 16 or not 1 <= channels <= 4 or size != 8 + 3 * channels:
+        raise ImageError("a JPEG whose frame header has undefined values")
     return sized(ImageHeader("jpeg", height, width, channels, bits, animated=False))
 
 

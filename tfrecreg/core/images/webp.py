@@ -5,7 +5,6 @@ from __future__ import annotations
 from tfrecreg.core.images.model import ImageError, ImageHeader, exif_orientation, sized
 
 _ANIMATION, _EXIF, _ALPHA = 0x02, 0x08, 0x10
-_MOST_CHUNKS = 10_000
 
 
 def header(data: bytes) -> ImageHeader:
@@ -58,13 +57,10 @@ def _extended(data: bytes) -> ImageHeader:
 def _orientation(data: bytes) -> int:
     """The orientation in the chunk EXIF, which comes after the pixels."""
     position = 12
-    for _ in range(_MOST_CHUNKS):
-        kind = data[position : position + 4]
-        if not kind:
-            break
+    while position < len(data):
         size = int.from_bytes(data[position + 4 : position + 8], "little")
         body = position + 8
-        if kind == b"EXIF":
+        if data.startswith(b"EXIF", position):
             return exif_orientation(data[body : body + size].removeprefix(b"Exif\0\0"))
         position = body + size + size % 2
     return 1
