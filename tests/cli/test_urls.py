@@ -190,7 +190,7 @@ def test_damage_in_a_data_source_is_named(lake: Path) -> None:
         (
             ("build", "digits", "--raw", "dropbox://lake/x"),
             3,
-            "`dropbox://` needs the package `dropboxdrivefs`, which is not installed",
+            "`dropbox://` needs the package `dropboxdrivefs`, which cannot be imported",
         ),
     ],
 )

@@ -169,11 +169,7 @@ class TestCreate:
         name = ".a.0123456789abcdef.tmp"
         put(storage, name)
         monkeypatch.setattr(fcntl, "flock", flock)
-        if number == errno.ENOLCK:  # a file system without locks
-            assert storage.remove_abandoned(name) is False
-        else:
-            with pytest.raises(StorageError, match=r"cannot remove .*: Input/output error"):
-                storage.remove_abandoned(name)
+        assert storage.remove_abandoned(name) is False
         assert names(storage) == [name]
 
 

@@ -26,7 +26,7 @@ import numpy.typing as npt
 from blake3 import blake3
 
 from tfrecreg.core.storage.block_cache import BlockCache, open_cache
-from tfrecreg.core.storage.file_systems import DaemonThreads, awaited
+from tfrecreg.core.storage.file_systems import awaited, shared_threads
 from tfrecreg.core.storage.interface import Entry, Follow, Readable, Reader
 from tfrecreg.core.storage.paths import is_url, locate
 from tfrecreg.core.storage.raw import storage_at
@@ -136,7 +136,6 @@ class FarFiles:
         if self._process == os.getpid():
             return
         self._lock = Lock()
-        self._threads: DaemonThreads[Any] = DaemonThreads(THREADS, "tfrecreg-far")
         self._coming: dict[str, Future[bytes | None]] = {}
         self._stores: dict[str, RemoteReader] = {}
         self.staging = Staging()
@@ -194,7 +193,8 @@ class FarFiles:
         with self._lock:
             coming = self._coming.get(name)
             if coming is None:
-                coming = self._threads.submit(self._bring, file, number, for_used, ranges)
+                threads = shared_threads("tfrecreg-far", THREADS)
+                coming = threads.submit(self._bring, file, number, for_used, ranges)
                 self._coming[name] = coming
         return coming
 

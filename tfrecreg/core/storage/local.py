@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import shutil
 import stat
@@ -15,6 +14,7 @@ from io import FileIO
 
 from tfrecreg.core.storage.interface import Entry, EntryKind, Follow, Readable, Reader
 from tfrecreg.core.storage.paths import (
+    expect_small,
     leaves,
     locate,
     no_folder,
@@ -24,10 +24,10 @@ from tfrecreg.core.storage.paths import (
 from tfrecreg.core.storage.renames import move_to_free_name, replace
 from tfrecreg.core.storage.writer import (
     LINKLESS,
-    LOCKLESS,
     LocalWriter,
     make_folders,
     sync_folder,
+    try_lock,
 )
 from tfrecreg.core.values.errors import StorageError, UsageError
 
@@ -38,7 +38,7 @@ class LocalReader(Reader):
     """A regular file, open for reading."""
 
     def __init__(self, path: str) -> None:
-        self._path = path
+        self.path = path
         try:
             # O_NONBLOCK avoids waiting for a FIFO.
             flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
@@ -62,7 +62,7 @@ class LocalReader(Reader):
         try:
             return self._read_at(start, length)
         except OSError as error:
-            raise refusal("read", self._path, error) from error
+            raise refusal("read", self.path, error) from error
 
     def _read_at(self, start: int, length: int) -> bytes:
         handle = self._file.fileno()
@@ -87,7 +87,7 @@ class LocalReader(Reader):
 
     def sync(self) -> None:
         """Make the file's bytes durable, even bytes that another process wrote."""
-        with translated("sync", self._path):
+        with translated("sync", self.path):
             os.fsync(self._file.fileno())
 
     def close(self) -> None:
@@ -158,12 +158,9 @@ class LocalStorage:
 
     def read(self, path: str, *, limit: int = 1 << 28) -> bytes:
         with self.open(path) as reader:
-            data = reader.read_at(0, limit + 1) if reader.size <= limit else b""
-            if reader.size > limit or len(data) > limit:
-                raise StorageError(
-                    f"`{locate(self.root, path)}` has {max(reader.size, len(data))} "
-                    f"bytes, more than the {limit} that are read at once"
-                )
+            expect_small(reader.size, limit, reader.path)
+            data = reader.read_at(0, limit + 1)
+            expect_small(len(data), limit, reader.path)
         return data
 
     def reading_ahead(
@@ -251,17 +248,12 @@ class LocalStorage:
             except FileNotFoundError:
                 return False
             try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                self.remove(path)
-            except BlockingIOError:
-                return False
-            except OSError as error:
-                if error.errno in LOCKLESS:
-                    return False
-                raise
+                is_abandoned = bool(try_lock(handle))
+                if is_abandoned:
+                    self.remove(path)
             finally:
                 os.close(handle)
-        return True
+        return is_abandoned
 
     def _own(self, path: str) -> str:
         """The absolute path of an entry to write, move or remove."""
@@ -405,4 +397,4 @@ def open_local(storage: Readable, path: str) -> Reader:
 
 class _CopyReader(LocalReader):
     def __init__(self, file: FileIO, size: int) -> None:
-        self._path, self._file, self.size, self.mtime_ns = str(file.name), file, size, 0
+        self.path, self._file, self.size, self.mtime_ns = str(file.name), file, size, 0

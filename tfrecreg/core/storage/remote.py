@@ -26,6 +26,7 @@ from tfrecreg.core.storage.interface import Entry, Follow, Reader
 from tfrecreg.core.storage.paths import (
     INDEX_SUFFIX,
     Info,
+    expect_small,
     is_web,
     locate,
     query_of,
@@ -135,11 +136,7 @@ class RemoteStorage:
 
     def read(self, path: str, *, limit: int = 1 << 28) -> bytes:
         with self.open(path) as reader:
-            if reader.size > limit:
-                raise StorageError(
-                    f"`{locate(self.root, path)}` has {reader.size} bytes, more than the {limit} "
-                    "that are read at once"
-                )
+            expect_small(reader.size, limit, locate(self.root, path))
             if isinstance(reader, RemoteReader) and reader.size <= BLOCK_BYTES:
                 return reader.read_range(0, reader.size)
             return reader.read_at(0, reader.size)

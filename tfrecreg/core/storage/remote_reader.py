@@ -29,7 +29,6 @@ from blake3 import blake3
 
 from tfrecreg.core.storage.file_systems import (
     AT_ONCE,
-    DaemonThreads,
     awaited,
     invoke,
     kind_of_error,
@@ -65,7 +64,6 @@ class _Blocks:
     def __init__(self) -> None:
         self._lock = Lock()
         self._held: OrderedDict[tuple[int, int], Future[bytes]] = OrderedDict()
-        self._threads: DaemonThreads[bytes] = DaemonThreads(_THREADS, "tfrecreg-remote")
 
     def get(self, reader: int, block: int, fetch: Callable[[int], bytes]) -> Future[bytes]:
         """The future of a block. The block may not have arrived yet. A new block may replace the
@@ -75,7 +73,8 @@ class _Blocks:
         with self._lock:
             found = self._held.get(key)
             if found is None:
-                found = self._held[key] = self._threads.submit(fetch, block)
+                threads = shared_threads("tfrecreg-remote", _THREADS)
+                found = self._held[key] = threads.submit(fetch, block)
             self._held.move_to_end(key)
             while len(self._held) > _HELD:
                 self._held.popitem(last=False)[1].cancel()
