@@ -23,7 +23,7 @@ import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, zip_longest
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -45,8 +45,6 @@ MASK = "image/object/mask"
 _LINES = 64
 """Maximum number of columns drawn for a mask in text form, and of pixels on the shorter side of a
 mask image. A drawn column also covers the columns to its right that are not drawn."""
-_MASKS = 60
-"""Maximum number of masks drawn on an image. It equals the maximum number of objects."""
 _STRIPS = 1000
 """Maximum number of strips drawn on an image."""
 _DIGITS = 7
@@ -62,11 +60,11 @@ class Strip(NamedTuple):
     height: float
 
 
-def strips_of(example: Example) -> list[tuple[Strip, ...]]:
+def _strips(example: Example) -> list[tuple[Strip, ...]]:
     """The strips of each object's mask; empty for a mask that does not parse or decode."""
     found: list[tuple[Strip, ...]] = []
     left = _STRIPS
-    for strips in islice(_masks(example), _MASKS):
+    for strips in islice(_masks(example), OBJECTS):
         found.append(tuple(islice(strips, left)))
         left -= len(found[-1])
     return found
@@ -221,20 +219,18 @@ class Drawing:
 def drawing_of(example: Example, labels: Mapping[str, Sequence[str]]) -> Drawing:
     """The drawing for the image of a record."""
     marks = object_marks(example, labels)
-    boxes = list(_boxes(example))
-    polygons, strips, points = _polygons(example), strips_of(example), _points(example, len(marks))
-    count = max(len(boxes), len(polygons), len(strips), len(points))
-    objects = (
+    shapes = _boxes(example), _polygons(example), _strips(example), _points(example, len(marks))
+    objects = [
         DrawnObject(
             mark=marks[at] if at < len(marks) else ClassMark("", class_color(0)),
-            box=boxes[at] if at < len(boxes) else None,
-            polygons=polygons[at] if at < len(polygons) else (),
-            strips=strips[at] if at < len(strips) else (),
-            points=points[at] if at < len(points) else (),
+            box=box,
+            polygons=polygons or (),
+            strips=strips or (),
+            points=points or (),
         )
-        for at in range(min(count, OBJECTS))
-    )
-    return Drawing(objects=tuple(objects), more=max(count - OBJECTS, 0))
+        for at, (box, polygons, strips, points) in enumerate(zip_longest(*shapes))
+    ]
+    return Drawing(objects=tuple(objects[:OBJECTS]), more=max(len(objects) - OBJECTS, 0))
 
 
 def marks_of(example: Example, labels: Mapping[str, Sequence[str]]) -> tuple[ClassMark, ...]:

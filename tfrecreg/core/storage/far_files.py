@@ -28,6 +28,7 @@ from blake3 import blake3
 from tfrecreg.core.storage.block_cache import BlockCache, open_cache
 from tfrecreg.core.storage.file_systems import awaited, shared_threads
 from tfrecreg.core.storage.interface import Entry, Follow, Readable, Reader
+from tfrecreg.core.storage.local import LocalReader
 from tfrecreg.core.storage.paths import is_url, locate
 from tfrecreg.core.storage.raw import storage_at
 from tfrecreg.core.storage.remote import RemoteStorage
@@ -311,18 +312,6 @@ class FarReader(Reader):
         self._block_bytes = self._cache.block_bytes
 
     def read_at(self, start: int, length: int) -> bytes:
-        # A hot path: most reads are inside an open block.
-        number, offset = divmod(start, self._block_bytes)
-        if 0 < length <= self._block_bytes - offset and start + length <= self.size:
-            opened = self._cache.opened(f"{self._prefix}{number}")
-            if opened is not None:
-                try:
-                    data = opened.read_at(offset, length)
-                except StorageError:  # the disk cannot read it
-                    data = b""
-                if len(data) == length:
-                    return data
-            return self._piece(number, offset, length)
         pieces = []
         length = min(length, self.size - start)
         while length > 0:
@@ -331,16 +320,18 @@ class FarReader(Reader):
             pieces.append(piece)
             start += len(piece)
             length -= len(piece)
-        return b"".join(pieces)
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def located(self, start: int, length: int) -> tuple[int, int, object] | None:
         number, offset = divmod(start, self._block_bytes)
         if length > self._block_bytes - offset or start + length > self.size:
             return None
-        name = f"{self._prefix}{number}"
-        whole = min(self._block_bytes, self.size - number * self._block_bytes)
-        opened = self._cache.opened(name) or self._cache.reader(name, whole)
+        opened = self._opened(number)
         return None if opened is None else opened.located(offset, length)
+
+    def _opened(self, number: int) -> LocalReader | None:
+        size = min(self._block_bytes, self.size - number * self._block_bytes)
+        return self._cache.reader(f"{self._prefix}{number}", size)
 
     def _piece(self, number: int, offset: int, length: int) -> bytes:
         found = self._held(number, offset, length)
@@ -357,7 +348,7 @@ class FarReader(Reader):
     def _held(self, number: int, offset: int, length: int) -> bytes | None:
         name = f"{self._prefix}{number}"
         first = number * self._block_bytes
-        reader = self._cache.reader(name, min(self._block_bytes, self.size - first))
+        reader = self._opened(number)
         if reader is not None:
             with suppress(StorageError):  # the disk cannot read it
                 data = reader.read_at(offset, length)

@@ -50,6 +50,8 @@ _CREDENTIALS = frozenset(
         "TokenRetrievalError",
     }
 )
+_MISSING = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
+_FINAL = (TfrecregError, TypeError, ValueError, AttributeError, ImportError)
 _SECRET_NAME = re.compile(r"SECRET|TOKEN|PASSW|CREDENTIAL|SIGNATURE|ACCESS_KEY|_KEY$", re.I)
 _connected: dict[tuple[int, str], tuple[Any, str]] = {}
 
@@ -144,19 +146,14 @@ def kind_of_error(error: BaseException) -> ErrorKind:
     error = _first(error)
     status = getattr(error, "status", None)
     name = type(error).__name__
-    if isinstance(error, FileNotFoundError | NotADirectoryError | IsADirectoryError):
-        return "missing"
     if isinstance(error, PermissionError) or status in (401, 403):
         return "forbidden"
     if name in _CREDENTIALS:
         return "credentials"
-    if name == "ParamValidationError":
-        return "final"
-    if isinstance(error, TfrecregError | TypeError | ValueError | AttributeError | ImportError):
-        return "final"
-    if status in (404, 410):
+    if isinstance(error, _MISSING) or status in (404, 410):
         return "missing"
-    if isinstance(status, int) and 400 <= status < 500 and status not in (408, 425, 429):
+    is_refused = isinstance(status, int) and 400 <= status < 500 and status not in (408, 425, 429)
+    if is_refused or isinstance(error, _FINAL) or name == "ParamValidationError":
         return "final"
     return "passing"
 
