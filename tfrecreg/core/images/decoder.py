@@ -301,7 +301,23 @@ def convert_image(data: bytes, header: ImageHeader, conversion: Conversion) -> b
         Undecodable, MissingExtraError: as :func:`verify_pixels`.
     """
     with _decoded(data, header) as image:
-        return _converted(image, conversion)
+        kind, quality = conversion.format, conversion.quality
+        options: dict[str, Any] = {"quality": quality} if quality else {}
+        if kind == "jpeg" and not quality:  # the tables and the sampling with which it was encoded
+            sampling = pillow("PIL.JpegImagePlugin").get_sampling(image)
+            options = {"qtables": image.quantization, "subsampling": sampling}
+        if conversion.upright:
+            image = pillow("PIL.ImageOps").exif_transpose(image)
+        image = _plain(image, kind)
+        width, height = conversion.width, conversion.height
+        if conversion.shorter and min(image.size) > conversion.shorter:
+            scale = conversion.shorter / min(image.size)
+            width, height = (max(1, round(side * scale)) for side in image.size)
+        if width and height and image.size != (width, height):
+            image = image.resize((width, height), resample=3)  # bicubic
+        made = io.BytesIO()
+        image.save(made, kind, **options)
+    return made.getvalue()
 
 
 @contextmanager
@@ -349,26 +365,6 @@ def _load_frames(image: Any) -> None:
             return
         image.load()
     raise Undecodable("it took too long to decode", costly=True)
-
-
-def _converted(image: Any, conversion: Conversion) -> bytes:
-    kind, quality = conversion.format, conversion.quality
-    options: dict[str, Any] = {"quality": quality} if quality else {}
-    if kind == "jpeg" and not quality:  # the tables and the sampling with which it was encoded
-        sampling = pillow("PIL.JpegImagePlugin").get_sampling(image)
-        options = {"qtables": image.quantization, "subsampling": sampling}
-    if conversion.upright:
-        image = pillow("PIL.ImageOps").exif_transpose(image)
-    image = _plain(image, kind)
-    width, height = conversion.width, conversion.height
-    if conversion.shorter and min(image.size) > conversion.shorter:
-        scale = conversion.shorter / min(image.size)
-        width, height = (max(1, round(side * scale)) for side in image.size)
-    if width and height and image.size != (width, height):
-        image = image.resize((width, height), resample=3)  # bicubic
-    made = io.BytesIO()
-    image.save(made, kind, **options)
-    return made.getvalue()
 
 
 def _plain(image: Any, kind: str) -> Any:

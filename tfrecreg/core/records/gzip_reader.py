@@ -17,6 +17,7 @@ import copy
 import itertools
 import zlib
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from blake3 import blake3
 
@@ -281,16 +282,8 @@ class GzipStream(ByteStream):
         """
         return self._begin < self._sound_to
 
-    def _break(
-        self,
-        detail: str,
-        *,
-        lossless: bool = False,
-        inside: bool = True,
-        cut: bool = False,
-        misread: bool = False,
-        tail: int | None = None,
-    ) -> Damage:
+    def _break(self, detail: str, **facts: Any) -> Damage:
+        """Interrupt the stream. `facts` are fields of :class:`Damage`."""
         self._tensorflow = None  # TensorFlow stops at this damage.
         self._passed = None
         self.interruption = Damage(
@@ -298,11 +291,7 @@ class GzipStream(ByteStream):
             begin=self._begin,
             stream=self._position,
             detail=f"gzip member at byte {self._member} of the file: {detail}",
-            lossless=lossless,
-            inside=inside,
-            cut=cut,
-            misread=misread,
-            tail=tail,
+            **facts,
         )
         return self.interruption
 

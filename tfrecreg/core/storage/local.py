@@ -7,12 +7,12 @@ import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
+from collections.abc import Iterator
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from io import FileIO
 
-from tfrecreg.core.storage.interface import Entry, EntryKind, Follow, Readable, Reader
+from tfrecreg.core.storage.interface import Entry, EntryKind, Follow, Readable, Reader, Storage
 from tfrecreg.core.storage.paths import (
     expect_small,
     leaves,
@@ -99,8 +99,8 @@ _LINKLESS = LINKLESS | {errno.EXDEV}
 
 
 @dataclass(frozen=True, slots=True, init=False)
-class LocalStorage:
-    """Files below one local folder: a :class:`tfrecreg.core.storage.interface.Storage`."""
+class LocalStorage(Storage):
+    """Files below one local folder."""
 
     root: str
 
@@ -147,12 +147,6 @@ class LocalStorage:
     def list(self, path: str = "", *, recursive: bool = True) -> Iterator[Entry]:
         return _walk(locate(self.root, path), path, recursive)
 
-    def listing(self) -> None:
-        return None
-
-    def look_ahead(self, paths: Sequence[str]) -> None:
-        pass
-
     def open(self, path: str) -> LocalReader:
         return LocalReader(locate(self.root, path))
 
@@ -162,13 +156,6 @@ class LocalStorage:
             data = reader.read_at(0, limit + 1)
             expect_small(len(data), limit, reader.path)
         return data
-
-    def reading_ahead(
-        self,
-        paths: Iterable[str],  # noqa: ARG002 - opening them costs nothing
-        listed: Iterable[Entry],  # noqa: ARG002
-    ) -> AbstractContextManager[None]:
-        return nullcontext()
 
     def create(self, path: str, *, durable: bool = True) -> LocalWriter:
         return LocalWriter(self._own(path), durable=durable)

@@ -88,14 +88,7 @@ class RemoteStorage:
         return None if info is None else entry_of(path, info)
 
     def list(self, path: str = "", *, recursive: bool = True) -> Iterator[Entry]:
-        system, full, shown = self.place(path)
-        method = "find" if recursive else "ls"
-        try:
-            found = request("list", shown, system, method, full, detail=True)
-        except MissingFileError:
-            return
-        infos = found.values() if isinstance(found, Mapping) else found
-        yield from self._entries(infos)
+        return self._found(path, "find" if recursive else "ls")
 
     def listing(self) -> frozenset[str] | None:
         if is_web(self.root):  # a web server need not list its files
@@ -103,12 +96,8 @@ class RemoteStorage:
         return frozenset(entry.path for entry in self.list() if entry.kind != "dir")
 
     def glob(self, pattern: str) -> Iterator[Entry]:
-        system, full, shown = self.place("")
-        try:
-            found = request("list", shown, system, "glob", f"{full}/{pattern}", detail=True)
-        except MissingFileError:
-            return
-        yield from (each for each in self._entries(found.values()) if each.kind == "file")
+        found = self._found("", "glob", f"/{pattern}")
+        yield from (each for each in found if each.kind == "file")
 
     def open(self, path: str) -> Reader:
         data = taken(self.root, path)
@@ -250,6 +239,14 @@ class RemoteStorage:
         except MissingFileError:
             return None
         return found
+
+    def _found(self, path: str, method: str, rest: str = "") -> Iterator[Entry]:
+        system, full, shown = self.place(path)
+        try:
+            found = request("list", shown, system, method, full + rest, detail=True)
+        except MissingFileError:
+            return
+        yield from self._entries(found.values() if isinstance(found, Mapping) else found)
 
     def _entries(self, infos: Any) -> Iterator[Entry]:
         _, full, _ = self.place("")
