@@ -62,22 +62,17 @@ class Strip(NamedTuple):
 
 def _strips(example: Example) -> list[tuple[Strip, ...]]:
     """The strips of each object's mask; empty for a mask that does not parse or decode."""
+    runs, sizes = _values(example, COUNTS, Kind.BYTES), _values(example, SIZE, Kind.INT64)
+    if runs and sizes:
+        masks = map(_of_runs, runs, sizes[::2], sizes[1::2])
+    else:
+        masks = map(_of_image, _values(example, MASK, Kind.BYTES))
     found: list[tuple[Strip, ...]] = []
     left = _STRIPS
-    for strips in islice(_masks(example), OBJECTS):
+    for strips in islice(masks, OBJECTS):
         found.append(tuple(islice(strips, left)))
         left -= len(found[-1])
     return found
-
-
-def _masks(example: Example) -> Iterator[Iterator[Strip]]:
-    runs, sizes = _values(example, COUNTS, Kind.BYTES), _values(example, SIZE, Kind.INT64)
-    if not runs or not sizes:
-        yield from map(_of_image, _values(example, MASK, Kind.BYTES))
-        return
-    pairs = zip(sizes[::2], sizes[1::2], strict=False)
-    for text, (height, width) in zip(runs, pairs, strict=False):
-        yield _of_runs(text, height, width)
 
 
 def _of_runs(text: bytes, height: int, width: int) -> Iterator[Strip]:
@@ -313,7 +308,14 @@ def draw_over(example: Example | None, images: Iterable[str]) -> Iterator[str]:
 
 def _shapes(mark: ClassMark, objects: Sequence[DrawnObject]) -> Markup:
     color = COLORS[mark.color]
-    masks = "".join(_mask_path(each) for each in objects)
+    outlines = (
+        f"M{'L'.join(_units(*corner) for corner in polygon)}z"
+        for each in objects
+        for polygon in each.polygons
+        if len(polygon) > 1
+    )
+    strips = (_rectangle(strip) for each in objects for strip in each.strips)
+    masks = "".join((*outlines, *strips))
     boxes = "".join(_rectangle(each.box) for each in objects if each.box)
     points = "".join(f"M{_units(*point)}h0" for each in objects for point in each.points)
     paths = f'<path d="{masks}" fill="{color}" fill-opacity=".45"/>' if masks else ""
@@ -325,15 +327,6 @@ def _shapes(mark: ClassMark, objects: Sequence[DrawnObject]) -> Markup:
                 'stroke-linecap="round" vector-effect="non-scaling-stroke"/>'
             )
     return Markup('<g data-name="{0}"><title>{0}</title>{1}</g>').format(mark.name, Markup(paths))
-
-
-def _mask_path(each: DrawnObject) -> str:
-    outlines = (
-        f"M{'L'.join(_units(*corner) for corner in polygon)}z"
-        for polygon in each.polygons
-        if len(polygon) > 1
-    )
-    return "".join((*outlines, *map(_rectangle, each.strips)))
 
 
 def _rectangle(box: Strip) -> str:

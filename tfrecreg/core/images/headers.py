@@ -30,9 +30,15 @@ _APP1, _JPEG_EXIF = 0xE1, b"Exif\0\0"
 def jpeg_header(data: bytes) -> ImageHeader:
     """The content of the first frame header. Junk between segments is skipped, as in libjpeg."""
     _, position, size, exif = _find_jpeg_frame(data)
-    found = _jpeg_frame(data, position, size)
     orientation = exif_orientation(data[exif]) if exif is not None else 1
-    return found if orientation == 1 else found._replace(orientation=orientation)
+    segment = data[position + 2 : position + size]
+    if len(segment) < size - 2:
+        raise _too_short(data)
+    bits, channels = (segment[0], segment[5]) if size >= 8 else (0, 0)
+    height, width = int.from_bytes(segment[1:3], "big"), int.from_bytes(segment[3:5], "big")
+    if not 2 <= bits <= 16 or not 1 <= channels <= 4 or size != 8 + 3 * channels:
+        raise ImageError("a JPEG whose frame header has undefined values")
+    return sized(ImageHeader("jpeg", height, width, channels, bits, False, orientation))
 
 
 def jpeg_is_lossless(data: bytes) -> bool:
@@ -61,17 +67,6 @@ def _find_jpeg_frame(data: bytes) -> tuple[int, int, int, slice | None]:
             exif = slice(position + 2 + len(_JPEG_EXIF), position + size)
         position += size
     raise _too_short(data)
-
-
-def _jpeg_frame(data: bytes, position: int, size: int) -> ImageHeader:
-    segment = data[position + 2 : position + size]
-    if len(segment) < size - 2:
-        raise _too_short(data)
-    bits, channels = (segment[0], segment[5]) if size >= 8 else (0, 0)
-    height, width = int.from_bytes(segment[1:3], "big"), int.from_bytes(segment[3:5], "big")
-    if not 2 <= bits <= 16 or not 1 <= channels <= 4 or size != 8 + 3 * channels:
-        raise ImageError("a JPEG whose frame header has undefined values")
-    return sized(ImageHeader("jpeg", height, width, channels, bits, animated=False))
 
 
 def jpeg_ends(data: bytes) -> bool:
@@ -216,9 +211,13 @@ def webp_header(data: bytes) -> ImageHeader:
     if needed is None or len(data) < needed:
         raise ImageError(f"a WebP that ends after {len(data)} bytes, inside its header")
     if kind == b"VP8X":
-        return _webp_extended(data)
+        return _webp_canvas(data)
     if kind == b"VP8L":
-        return _webp_lossless(data)
+        bits = int.from_bytes(data[21:25], "little")
+        if data[20] != 0x2F or bits >> 29:
+            raise ImageError("a WebP whose lossless header has a wrong signature")
+        width, height = (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1
+        return ImageHeader("webp", height, width, 4 if bits >> 28 & 1 else 3, 8, animated=False)
     if data[20] & 1 or data[23:26] != b"\x9d\x01\x2a":
         raise ImageError("a WebP that does not begin with a key frame")
     width = int.from_bytes(data[26:28], "little") & 0x3FFF
@@ -231,16 +230,7 @@ def webp_ends(data: bytes) -> bool:
     return len(data) >= 8 + int.from_bytes(data[4:8], "little")
 
 
-def _webp_lossless(data: bytes) -> ImageHeader:
-    bits = int.from_bytes(data[21:25], "little")
-    if data[20] != 0x2F or bits >> 29:
-        raise ImageError("a WebP whose lossless header has a wrong signature")
-    width, height = (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1
-    channels = 4 if bits >> 28 & 1 else 3
-    return ImageHeader("webp", height, width, channels, 8, animated=False)
-
-
-def _webp_extended(data: bytes) -> ImageHeader:
+def _webp_canvas(data: bytes) -> ImageHeader:
     flags = data[20]
     width = int.from_bytes(data[24:27], "little") + 1
     height = int.from_bytes(data[27:30], "little") + 1
@@ -248,9 +238,8 @@ def _webp_extended(data: bytes) -> ImageHeader:
         raise ImageError(f"a WebP with a canvas of {width} × {height} pixels")
     channels = 4 if flags & _WEBP_ALPHA else 3
     orientation = _webp_orientation(data) if flags & _WEBP_EXIF else 1
-    return ImageHeader(
-        "webp", height, width, channels, 8, bool(flags & _WEBP_ANIMATION), orientation=orientation
-    )
+    animated = bool(flags & _WEBP_ANIMATION)
+    return ImageHeader("webp", height, width, channels, 8, animated, orientation)
 
 
 def _webp_orientation(data: bytes) -> int:

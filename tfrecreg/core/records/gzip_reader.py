@@ -385,7 +385,13 @@ class GzipStream(ByteStream):
                 damage = self._break("; ".join(problems), lossless=not both, inside=both)
         self._ended.append((self._position, damage))
         if damage is None and self._tensorflow is not None:
-            self._compare(self._tensorflow)
+            # Stop if this is the last member that TensorFlow reads.
+            at, size = self.file_position, self._file.end
+            self._tensorflow.reach(at, size)
+            if self._tensorflow.close(at, size):
+                rest = f"{size - at} bytes after it"
+                words = f"it ends at byte {at}, and TensorFlow does not read the {rest}"
+                self._break(words, lossless=True, inside=False, misread=True, tail=0)
 
     def _trailer_bytes(self) -> int:
         """Number of trailer bytes before the next member: fewer than 8 if some were lost."""
@@ -395,16 +401,6 @@ class GzipStream(ByteStream):
         at = ahead.find(MAGIC)
         cut = 0 <= at < TRAILER.size and self._begins(self.file_position + at)
         return at if cut else TRAILER.size
-
-    def _compare(self, tensorflow: InputBuffer) -> None:
-        """Stop if the member that ended here is the last member that TensorFlow reads."""
-        at, size = self.file_position, self._file.end
-        tensorflow.reach(at, size)
-        if tensorflow.close(at, size):
-            words = (
-                f"it ends at byte {at}, and TensorFlow does not read the {size - at} bytes after it"
-            )
-            self._break(words, lossless=True, inside=False, misread=True, tail=0)
 
     def _next_member(self, damage: Damage, least: int) -> tuple[int, int] | None:
         """Find where reading can continue, and return the offsets in the file and in the stream.

@@ -369,20 +369,15 @@ def foreign_detail(head: bytes, size: int) -> str:
         kind = "zeros"
     if not kind and head[:1] == b"\x78" and int.from_bytes(head[:2], "big") % 31 == 0:
         kind = "" if _TEXT.issuperset(head) else ZLIB
-    begin = _start(head) + (f" ({kind})" if kind else "")
+    begin = f"0x{head[:HEADER_BYTES].hex()}"
+    if len(head) >= HEADER_BYTES and _TEXT.issuperset(head[:_TEXT_BYTES]):
+        begin = f'"{safe(head[:_TEXT_BYTES].decode("ascii"))}"'
+    begin += f" ({kind})" if kind else ""
     return f"no valid record in {size} bytes that begin with {begin}"
 
 
 _TEXT = frozenset((*range(0x20, 0x7F), *b"\t\n\r"))
 _TEXT_BYTES = 24
-
-
-def _start(head: bytes) -> str:
-    """The first bytes, as text if they are ASCII."""
-    start = head[:_TEXT_BYTES]
-    if len(start) >= HEADER_BYTES and _TEXT.issuperset(start):
-        return f'"{safe(start.decode("ascii"))}"'
-    return f"0x{head[:HEADER_BYTES].hex()}"
 
 
 def lost(at: int, found: Resolution) -> str:

@@ -200,20 +200,17 @@ class LocalStorage(Storage):
             except OSError as error:
                 if error.errno not in _LINKLESS:
                     raise refusal("link", new, error) from error
-                self._copy(reader, target, new)
+                if os.path.lexists(new):
+                    raise _taken(new) from None
+                with self.create(target) as writer:
+                    position = 0
+                    while chunk := reader.read_at(position, _CHUNK):
+                        writer.write(chunk)
+                        position += len(chunk)
                 return
             reader.sync()
         with translated("link", new):
             sync_folder(os.path.dirname(new))
-
-    def _copy(self, reader: LocalReader, target: str, full: str) -> None:
-        if os.path.lexists(full):
-            raise _taken(full)
-        with self.create(target) as writer:
-            position = 0
-            while chunk := reader.read_at(position, _CHUNK):
-                writer.write(chunk)
-                position += len(chunk)
 
     def remove(self, path: str) -> None:
         full = self._own(path)
