@@ -50,8 +50,6 @@ _MOST_BEGINNINGS = 100
 """To find a whole member after damage, at most this many places are tried."""
 _TRIES = 1 << 20
 _TRIES_EACH = 8
-_TAIL_LIMIT = 1 << 24
-"""To simulate zlib, at most this many bytes at the end of the file are decoded."""
 _PENDING = 1 << 17
 """Upper bound on the decoded bytes that zlib may still hold after the last input byte."""
 
@@ -346,7 +344,12 @@ class GzipStream(ByteStream):
         return head, header
 
     def _tail(self) -> int | None:
-        return zlib_makes(self._file.read, self._member, _TAIL_LIMIT)
+        """What zlib makes of the rest of the file; see :class:`Damage`. A rest that zlib reads for
+        too long counts as an error.
+        """
+        rest = self._file.read(self._member, HEADER_LIMIT)
+        made = zlib_makes(rest)
+        return None if len(rest) == HEADER_LIMIT and made == 0 else made
 
     def _sound(self, header: int) -> bool:
         """Whether the member that begins here is whole; the size of its header is `header`."""

@@ -110,9 +110,6 @@ class Index:
         """All keys, in the order of the records."""
         ends = self.key_ends.tolist()
         spans = zip([0, *ends], ends, strict=False)
-        if self.key_bytes.isascii():
-            text = self.key_bytes.decode("ascii")
-            return [text[start:end] for start, end in spans]
         data = self.key_bytes
         return [data[start:end].decode("utf-8", "surrogateescape") for start, end in spans]
 

@@ -95,7 +95,7 @@ def scan(
         pending = None
         if file.end and declared is not None and declared != stream.compression:
             detail = f"compression should be `{declared}`, found `{stream.compression}`"
-            outcome = of_misread(declared, file.read, file.end)
+            outcome = of_misread(declared, file.read(0, SNIFF_BYTES))
             pending = Fault("CRC006", 0, None, None, detail, outcome)
         for event in _all(scanner, pending):
             if isinstance(event, Fault):

@@ -124,16 +124,18 @@ class Readable(Protocol):
     def root(self) -> str:
         """The location of the root, for messages: an absolute path or a URL."""
 
-    def local_path(self, path: str = "") -> str | None:
+    def local_path(self, path: str = "") -> str | None:  # noqa: ARG002 - for disks
         """The absolute path of a local file or folder, for programs that need a path. None if the
         root is a URL.
         """
+        return None
 
     def below(self, path: str) -> Readable:
         """The storage of the folder `path`, which need not exist yet."""
 
     def may_refuse(self) -> bool:
         """Whether the storage may refuse to read a file that the user did not name explicitly."""
+        return True
 
     def stat(self, path: str, *, follow: Follow = "inside") -> Entry | None:
         """The entry at `path`, or None.

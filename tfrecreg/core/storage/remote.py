@@ -22,7 +22,7 @@ from typing import Any
 from blake3 import blake3
 
 from tfrecreg.core.storage.file_systems import connect, invoke, patiently, request
-from tfrecreg.core.storage.interface import Entry, Follow, Reader
+from tfrecreg.core.storage.interface import Entry, Follow, Readable, Reader
 from tfrecreg.core.storage.paths import (
     INDEX_SUFFIX,
     Info,
@@ -59,8 +59,8 @@ _SECOND = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class RemoteStorage:
-    """Files below one URL: a :class:`tfrecreg.core.storage.interface.Readable`.
+class RemoteStorage(Readable):
+    """Files below one URL.
 
     Connections are made when they are needed, with options from the environment and from fsspec's
     configuration. The pickle has neither connections nor options. It has the URL. It also
@@ -73,15 +73,8 @@ class RemoteStorage:
     def __post_init__(self) -> None:
         object.__setattr__(self, "root", self.root.rstrip("/"))
 
-    def local_path(self, path: str = "") -> str | None:
-        del path
-        return None
-
     def below(self, path: str) -> RemoteStorage:
         return RemoteStorage(locate(self.root, path))
-
-    def may_refuse(self) -> bool:
-        return True
 
     def stat(self, path: str, *, follow: Follow = "inside") -> Entry | None:  # noqa: ARG002 - no links
         info = self._known(path)
