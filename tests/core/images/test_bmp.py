@@ -32,8 +32,8 @@ def test_a_cut_in_the_header_is_seen(header: int) -> None:
             bmp()[:18] + b"\xff\xff\xff\xff" + bmp()[22:],
             "a BMP -1 pixels wide, of 24 bits a pixel and compression 0",
         ),
-        (bmp(0, 5), "the header says 0 pixels wide and 5 high"),
-        (bmp(5, 0), "the header says 5 pixels wide and 0 high"),
+        (bmp(0, 5), "the header states a size of 0 × 5 pixels"),
+        (bmp(5, 0), "the header states a size of 5 × 0 pixels"),
     ],
 )
 def test_a_header_that_says_nothing_sound_is_refused(data: bytes, expected: str) -> None:

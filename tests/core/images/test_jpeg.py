@@ -48,8 +48,8 @@ def test_junk_and_filling_between_segments_is_passed_over(junk: bytes) -> None:
         (jpeg(channels=0), "a JPEG whose frame header has undefined values"),
         (jpeg(bits=1), "a JPEG whose frame header has undefined values"),
         (jpeg(bits=17), "a JPEG whose frame header has undefined values"),
-        (jpeg(width=0), "the header says 0 pixels wide and 2 high"),
-        (jpeg(height=0), "the header says 3 pixels wide and 0 high"),
+        (jpeg(width=0), "the header states a size of 0 × 2 pixels"),
+        (jpeg(height=0), "the header states a size of 3 × 0 pixels"),
         (jpeg(marker=0xF7), "a JPEG without a frame header"),
     ],
 )

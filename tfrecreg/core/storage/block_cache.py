@@ -63,8 +63,7 @@ _PAUSE = 0.02
 _TOUCHED_NS = 1_000_000_000
 """Minimum time, in nanoseconds, between two recorded uses of a block."""
 _FULL_FOR = 256
-"""Number of blocks that are not kept after a block did not fit. Blocks that may evict used blocks
-are kept nevertheless.
+"""After a block did not fit, this many blocks are not kept, except blocks that may evict used blocks.
 """
 
 

@@ -122,7 +122,7 @@ class FarFiles:
         self.cache = cache
         self._process = 0
         self._known: dict[str, set[int]] = {}
-        """By the file's key, the numbers of the blocks that the last look into the cache found."""
+        """Maps a file's key to the numbers of its blocks that were last seen in the cache."""
         self.staging = Staging()
 
     @property

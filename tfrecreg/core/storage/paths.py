@@ -213,7 +213,7 @@ def named_url(url: str) -> str:
     user = authority.rpartition("@")[0]
     if user and (":" in user or scheme.lower() in _WEB):
         raise UsageError(
-            f"a URL of `{scheme}://` holds a password or token, which others would see",
+            f"a URL of `{scheme}://` has a password or token, which others could see",
             hint="put credentials into the environment or fsspec's configuration: "
             f"{DOCS}/remote-data.md",
         )

@@ -167,8 +167,8 @@ class RemoteStorage(Readable):
                 unknown = isinstance(error, TypeError) and "mode" in str(error)
                 if unknown or isinstance(error, NotImplementedError):
                     raise StorageError(
-                        f"`{shown}` is in a store that overwrites files although it was asked "
-                        "not to: it has no conditional writes",
+                        f"`{shown}` cannot be written: its store has no conditional writes, so an "
+                        "existing file could be overwritten",
                     ) from error
                 raise
             return True

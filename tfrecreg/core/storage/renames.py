@@ -77,8 +77,8 @@ def replace(source: str, target: str, top: str) -> None:
         here, there = os.path.lexists(source), os.path.lexists(target)
         if here and there:
             raise StorageError(
-                f"`{aside}` is in the way: it is the old content of a folder that was to "
-                "be replaced, but it is unknown which folder"
+                f"`{aside}` is in the way: it holds the old content of a folder that was being "
+                "replaced, but nothing shows which folder"
             )
         if not there:
             _require_folder(source)
