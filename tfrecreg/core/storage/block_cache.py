@@ -63,8 +63,7 @@ _PAUSE = 0.02
 _TOUCHED_NS = 1_000_000_000
 """Minimum time, in nanoseconds, between two recorded uses of a block."""
 _FULL_FOR = 256
-"""After a block did not fit, this many blocks are not kept, except blocks that may evict used blocks.
-"""
+"""After a block did not fit, this many blocks are not kept, unless they may evict used blocks."""
 
 
 def open_cache(folder: str | os.PathLike[str] | None, limit: int | str | None) -> BlockCache | None:

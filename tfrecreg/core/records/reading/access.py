@@ -329,13 +329,7 @@ class _File:
         """One entry for each of these records: the payload, or an error for a damaged record."""
         found: dict[int, bytes | DamagedRecordError] = {}
         for start, end, group in self._groups(numbers):
-            if len(group) == 1 and not self._places.gzip:
-                number, at, length = group[0]
-                payload = self._alone(at, length)
-                if payload is not None:
-                    found[number] = payload
-                    continue
-            frames = self._frames(start, end)
+            frames = self._frames(start, end) if len(group) > 1 else None
             if frames is not None and _are_all_sound(frames, group):
                 for number, at, length in group:
                     begin = at - start + HEADER_BYTES
