@@ -29,7 +29,7 @@ from tfrecreg.core.storage.writer import (
     sync_folder,
     try_lock,
 )
-from tfrecreg.core.values.errors import StorageError, UsageError
+from tfrecreg.core.values.errors import MissingFileError, StorageError, UsageError
 
 # Descriptors, exact flags, links, and names that are not UTF-8 need os, not pathlib.
 
@@ -43,17 +43,14 @@ class LocalReader(Reader):
             # O_NONBLOCK avoids waiting for a FIFO.
             flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
             handle = os.open(path, flags)
-            try:
-                status = os.fstat(handle)
-                if not stat.S_ISREG(status.st_mode):
-                    raise StorageError(f"cannot read `{path}`: it is not a regular file")
-            except (OSError, StorageError):
-                os.close(handle)
-                raise
+            status = os.fstat(handle)
         except NotADirectoryError as error:
-            raise refusal("read", path, FileNotFoundError(errno.ENOENT, "")) from error
+            raise MissingFileError(f"`{path}` does not exist") from error
         except OSError as error:
             raise refusal("read", path, error) from error
+        if not stat.S_ISREG(status.st_mode):
+            os.close(handle)
+            raise StorageError(f"cannot read `{path}`: it is not a regular file")
         self._file = FileIO(handle)
         self.size, self.mtime_ns = status.st_size, status.st_mtime_ns
 
