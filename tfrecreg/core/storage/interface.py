@@ -1,8 +1,9 @@
 """What a storage can do: :class:`Readable` reads, :class:`Storage` also writes and renames.
 
-If the file system refuses, a method raises :class:`~tfrecreg.core.values.errors.StorageError`. If a
-file is missing, this is a :class:`~tfrecreg.core.values.errors.MissingFileError`. For a path that
-is absolute or leaves the root, it raises :class:`~tfrecreg.core.values.errors.UsageError`.
+If the file system refuses, a method raises :class:`~tfrecreg.core.values.errors.StorageError`. For
+a missing file it raises the subclass :class:`~tfrecreg.core.values.errors.MissingFileError`. For a
+path that is absolute or leaves the root, it raises
+:class:`~tfrecreg.core.values.errors.UsageError`.
 """
 
 from __future__ import annotations

@@ -351,7 +351,7 @@ def open_local(storage: Readable, path: str) -> Reader:
     disappears with the reader or the process.
 
     Raises:
-        StorageError: the file cannot be read, or there is no room for the copy.
+        StorageError: the file cannot be read, or the disk has no room for the copy.
     """
     reader = storage.open(path)
     if storage.local_path(path) is not None:

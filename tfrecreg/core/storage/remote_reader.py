@@ -89,10 +89,6 @@ class _Blocks:
 _serials = itertools.count()
 
 
-def _shared() -> _Blocks:
-    return _blocks_of(os.getpid())
-
-
 @cache
 def _blocks_of(process: int) -> _Blocks:
     del process  # threads and locks do not survive a fork
@@ -148,7 +144,7 @@ class RemoteReader(Reader):
 
     def forget(self, start: int, stop: int) -> bool:
         del start, stop
-        _shared().drop(self._serial)
+        _blocks_of(os.getpid()).drop(self._serial)
         return True
 
     def confirm(self, start: int, stop: int) -> bool:
@@ -192,10 +188,10 @@ class RemoteReader(Reader):
             return  # the error may be temporary: reading tries again
 
     def close(self) -> None:
-        _shared().drop(self._serial)
+        _blocks_of(os.getpid()).drop(self._serial)
 
     def _block(self, block: int) -> bytes:
-        shared = _shared()
+        shared = _blocks_of(os.getpid())
         found = shared.get(self._serial, block, self._fetch)
         if block != self._last:
             self._depth = min(self._depth + 1, _AHEAD) if block == self._last + 1 else 0
@@ -244,7 +240,7 @@ class RemoteReader(Reader):
 
     def _expect_same(self, known: bytes, again: bytes) -> None:
         if blake3(again).digest(16) != known:
-            _shared().drop(self._serial)
+            _blocks_of(os.getpid()).drop(self._serial)
             raise transfer_error(self._shown)
 
 
