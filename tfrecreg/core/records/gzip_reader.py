@@ -342,11 +342,8 @@ class GzipStream(ByteStream):
 
     def _sound(self, header: int) -> bool:
         """Whether the member that begins here is whole; the size of its header is `header`."""
-        probe = self.fork()
-        probe._probes = True
-        probe._jump(self._member + header)
+        probe = self._probe(self._member + header)
         probe._inflater = zlib.decompressobj(WINDOW_BITS)
-        probe._ended = []
         return probe._member_ends_well()
 
     def _close(self) -> None:
@@ -447,7 +444,7 @@ class GzipStream(ByteStream):
         probe._finished = False
         probe._ended = []
         probe._buffer = b""
-        probe.position = probe.base = 0
+        probe.position = probe.base = probe._begin = probe._crc = probe._sound_to = 0
         return probe
 
     def _begins(self, at: int) -> bool:
