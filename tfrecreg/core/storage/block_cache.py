@@ -187,10 +187,28 @@ class BlockCache:
         if handle is None:
             reader = self.reader(name, size)
             return fetch() if reader is None else reader.read_at(0, size)
+        kept = reserved = False
+        data: bytes | None = None
         try:
-            return self._write(handle, part, path, size, fetch, for_used)
+            reserved = self._reserve(part, size, for_used=for_used)
+            if not reserved:
+                self._full = _FULL_FOR
+                return None
+            data = fetch()
+            left = memoryview(data)
+            os.ftruncate(handle, 0)
+            while left:
+                left = left[os.write(handle, left) :]
+            with exclusive(self.used):  # so that it is counted once
+                os.rename(part, path)
+            kept = True
+        except OSError as error:
+            self._give_up(error)
         finally:
+            if not kept:
+                self._remove(part, size if reserved else 0)
             os.close(handle)
+        return data
 
     def _turn(self, path: str, part: str) -> int | None:
         """Open and lock the block's ``.part``. Returns its descriptor, or None if the block exists
@@ -214,37 +232,6 @@ class BlockCache:
                 if os.path.samestat(os.fstat(handle), os.stat(part)) and not os.path.exists(path):
                     return handle
             os.close(handle)
-
-    def _write(
-        self,
-        handle: int,
-        part: str,
-        path: str,
-        size: int,
-        fetch: Callable[[], bytes],
-        for_used: bool,
-    ) -> bytes | None:
-        kept = reserved = False
-        data: bytes | None = None
-        try:
-            reserved = self._reserve(part, size, for_used=for_used)
-            if not reserved:
-                self._full = _FULL_FOR
-                return None
-            data = fetch()
-            left = memoryview(data)
-            os.ftruncate(handle, 0)
-            while left:
-                left = left[os.write(handle, left) :]
-            with exclusive(self.used):  # so that it is counted once
-                os.rename(part, path)
-            kept = True
-        except OSError as error:
-            self._give_up(error)
-        finally:
-            if not kept:
-                self._remove(part, size if reserved else 0)
-        return data
 
     def _give_up(self, error: OSError) -> None:
         """Continue without the cache in this process, and warn once."""

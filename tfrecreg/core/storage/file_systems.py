@@ -53,7 +53,6 @@ _CREDENTIALS = frozenset(
 _MISSING = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
 _FINAL = (TfrecregError, TypeError, ValueError, AttributeError, ImportError)
 _SECRET_NAME = re.compile(r"SECRET|TOKEN|PASSW|CREDENTIAL|SIGNATURE|ACCESS_KEY|_KEY$", re.I)
-_connected: dict[tuple[int, str], tuple[Any, str]] = {}
 
 T = TypeVar("T")
 ErrorKind = Literal["missing", "forbidden", "credentials", "final", "passing"]
@@ -61,15 +60,12 @@ ErrorKind = Literal["missing", "forbidden", "credentials", "final", "passing"]
 
 def connect(root: str) -> tuple[Any, str]:
     """The file system of a URL, and the path in it. fsspec's configuration gives the options."""
-    # File systems of fsspec do not survive a fork.
-    key = (os.getpid(), root)
-    found = _connected.get(key)
-    if found is None:
-        found = _connected[key] = _connect(root)
-    return found
+    return _connection(os.getpid(), root)
 
 
-def _connect(root: str) -> tuple[Any, str]:
+@cache
+def _connection(process: int, root: str) -> tuple[Any, str]:
+    del process  # file systems of fsspec do not survive a fork
     protocol = root.partition("://")[0]
     try:
         from fsspec.core import url_to_fs

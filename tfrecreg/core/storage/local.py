@@ -275,7 +275,12 @@ def _walk(full: str, path: str, recursive: bool) -> Iterator[Entry]:
     base = os.path.join(os.fsencode(full), b"")
     start = f"{path}/" if path else ""
     try:
-        levels = [(b"", _top(full, base, recursive))]
+        try:
+            levels = [(b"", _names(base, recursive))]
+        except (FileNotFoundError, NotADirectoryError):
+            if os.path.lexists(full):
+                raise no_folder(full) from None
+            return
         while levels:
             folder, names = levels[-1]
             if not names:
@@ -294,15 +299,6 @@ def _walk(full: str, path: str, recursive: bool) -> Iterator[Entry]:
     except OSError as error:
         where = os.fsdecode(error.filename) if error.filename else full
         raise refusal("list", where, error) from error
-
-
-def _top(full: str, base: bytes, recursive: bool) -> list[bytes]:
-    try:
-        return _names(base, recursive)
-    except (FileNotFoundError, NotADirectoryError):
-        if os.path.lexists(full):
-            raise no_folder(full) from None
-        return []
 
 
 def _names(folder: bytes, recursive: bool) -> list[bytes]:
