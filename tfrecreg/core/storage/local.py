@@ -57,26 +57,23 @@ class LocalReader(Reader):
     def read_at(self, start: int, length: int) -> bytes:
         # A hot path: a context manager around the call would take longer than the system call.
         try:
-            return self._read_at(start, length)
+            handle = self._file.fileno()
+            if start + length > self.size:
+                # pread(2) in Python allocates the requested size: never request more than the file
+                # has.
+                length = min(length, os.fstat(handle).st_size - start)
+            if length <= 0:
+                return b""
+            data = os.pread(handle, length, start)
+            if len(data) == length or not data:
+                return data
+            pieces = [data]
+            missing = length - len(data)
+            while missing and (data := os.pread(handle, missing, start + length - missing)):
+                pieces.append(data)
+                missing -= len(data)
         except OSError as error:
             raise refusal("read", self.path, error) from error
-
-    def _read_at(self, start: int, length: int) -> bytes:
-        handle = self._file.fileno()
-        if start + length > self.size:
-            # pread(2) in Python allocates the requested size: never request more than the file
-            # has.
-            length = min(length, os.fstat(handle).st_size - start)
-        if length <= 0:
-            return b""
-        data = os.pread(handle, length, start)
-        if len(data) == length or not data:
-            return data
-        pieces = [data]
-        missing = length - len(data)
-        while missing and (data := os.pread(handle, missing, start + length - missing)):
-            pieces.append(data)
-            missing -= len(data)
         return b"".join(pieces)
 
     def located(self, start: int, length: int) -> tuple[int, int, object] | None:

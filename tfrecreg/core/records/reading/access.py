@@ -323,7 +323,22 @@ class _File:
             frame = members.read(start, size) if members else reader.read_at(start, size)
         except DamagedGzipError as error:
             raise self._damaged(number, f"CRC007: {error}") from None
-        return self._verified(number, length, frame)
+        header, footer = frame[:HEADER_BYTES], frame[HEADER_BYTES + length :]
+        payload = frame[HEADER_BYTES : HEADER_BYTES + length]
+        stated = header_length(header)
+        crc, stored = masked_crc(payload), int.from_bytes(footer, "little")
+        if stated is None:
+            crc, stored = masked_crc(header[:8]), int.from_bytes(header[8:], "little")
+            why = f"CRC001: length checksum should be 0x{crc:08x}, found 0x{stored:08x}"
+        elif stated != length:
+            why = f"its length should be {length} according to the index, found {stated}"
+        elif len(footer) < FOOTER_BYTES:
+            why = f"CRC003: the file ends inside the record, after {len(frame)} bytes"
+        elif crc != stored:
+            why = f"CRC002: data checksum should be 0x{crc:08x}, found 0x{stored:08x}"
+        else:
+            return payload
+        raise self._damaged(number, why)
 
     def each(self, numbers: npt.NDArray[np.int64]) -> list[bytes | DamagedRecordError]:
         """One entry for each of these records: the payload, or an error for a damaged record."""
@@ -400,24 +415,6 @@ class _File:
             return read(start, end - start)
         except DamagedGzipError:
             return None
-
-    def _verified(self, number: int, length: int, frame: bytes) -> bytes:
-        header, footer = frame[:HEADER_BYTES], frame[HEADER_BYTES + length :]
-        payload = frame[HEADER_BYTES : HEADER_BYTES + length]
-        stated = header_length(header)
-        crc, stored = masked_crc(payload), int.from_bytes(footer, "little")
-        if stated is None:
-            crc, stored = masked_crc(header[:8]), int.from_bytes(header[8:], "little")
-            why = f"CRC001: length checksum should be 0x{crc:08x}, found 0x{stored:08x}"
-        elif stated != length:
-            why = f"its length should be {length} according to the index, found {stated}"
-        elif len(footer) < FOOTER_BYTES:
-            why = f"CRC003: the file ends inside the record, after {len(frame)} bytes"
-        elif crc != stored:
-            why = f"CRC002: data checksum should be 0x{crc:08x}, found 0x{stored:08x}"
-        else:
-            return payload
-        raise self._damaged(number, why)
 
     def _behind_damage(self, number: int, length: int) -> bytes:
         """Read a payload from damaged gzip with the scanner, which continues after damage."""
