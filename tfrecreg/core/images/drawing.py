@@ -214,8 +214,10 @@ class Drawing:
 def drawing_of(example: Example, labels: Mapping[str, Sequence[str]]) -> Drawing:
     """The drawing for the image of a record."""
     marks = object_marks(example, labels)
-    shapes = _boxes(example), _polygons(example), _strips(example), _points(example, len(marks))
-    objects = [
+    points_of = _points(example, len(marks))
+    shapes = list(_boxes(example)), _polygons(example), _strips(example), points_of
+    count = max(map(len, shapes))
+    objects = tuple(
         DrawnObject(
             mark=marks[at] if at < len(marks) else ClassMark("", class_color(0)),
             box=box,
@@ -223,9 +225,9 @@ def drawing_of(example: Example, labels: Mapping[str, Sequence[str]]) -> Drawing
             strips=strips or (),
             points=points or (),
         )
-        for at, (box, polygons, strips, points) in enumerate(zip_longest(*shapes))
-    ]
-    return Drawing(objects=tuple(objects[:OBJECTS]), more=max(len(objects) - OBJECTS, 0))
+        for at, (box, polygons, strips, points) in enumerate(islice(zip_longest(*shapes), OBJECTS))
+    )
+    return Drawing(objects, more=max(count - OBJECTS, 0))
 
 
 def marks_of(example: Example, labels: Mapping[str, Sequence[str]]) -> tuple[ClassMark, ...]:

@@ -141,6 +141,9 @@ class BlockCache:
     def has(self, name: str) -> bool:
         return name in self._open or os.path.exists(self._path(name))
 
+    def opened(self, name: str) -> LocalReader | None:
+        return self._open.get(name)
+
     def reader(self, name: str, size: int) -> LocalReader | None:
         found = self._open.get(name)
         if found is not None:

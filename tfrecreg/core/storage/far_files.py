@@ -312,6 +312,15 @@ class FarReader(Reader):
         self._block_bytes = self._cache.block_bytes
 
     def read_at(self, start: int, length: int) -> bytes:
+        # A hot path: most reads are inside an open block.
+        number, offset = divmod(start, self._block_bytes)
+        if 0 < length <= self._block_bytes - offset and start + length <= self.size:
+            opened = self._cache.opened(f"{self._prefix}{number}")
+            if opened is not None:
+                with suppress(StorageError):  # the disk cannot read it
+                    data = opened.read_at(offset, length)
+                    if len(data) == length:
+                        return data
         pieces = []
         length = min(length, self.size - start)
         while length > 0:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import shutil
 import stat
@@ -24,10 +25,10 @@ from tfrecreg.core.storage.paths import (
 from tfrecreg.core.storage.renames import move_to_free_name, replace
 from tfrecreg.core.storage.writer import (
     LINKLESS,
+    LOCKLESS,
     LocalWriter,
     make_folders,
     sync_folder,
-    try_lock,
 )
 from tfrecreg.core.values.errors import MissingFileError, StorageError, UsageError
 
@@ -226,12 +227,17 @@ class LocalStorage(Storage):
             except FileNotFoundError:
                 return False
             try:
-                is_abandoned = bool(try_lock(handle))
-                if is_abandoned:
-                    self.remove(path)
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                self.remove(path)
+            except BlockingIOError:
+                return False
+            except OSError as error:
+                if error.errno in LOCKLESS:
+                    return False
+                raise
             finally:
                 os.close(handle)
-        return is_abandoned
+        return True
 
     def _own(self, path: str) -> str:
         """The absolute path of an entry to write, move or remove."""

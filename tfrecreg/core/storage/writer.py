@@ -27,6 +27,8 @@ _NAME_MAX = 255
 _TEMPORARY = re.compile(r"\..*\.[0-9a-f]{16}\.tmp", re.DOTALL)
 # Errors of fsync(2) on file systems that cannot sync folders. They are ignored.
 _SYNCLESS = frozenset({errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS})
+LOCKLESS = _SYNCLESS | {errno.ENOLCK}
+"""Errors of flock(2) on file systems without locks."""
 
 
 def is_temporary(path: str) -> bool:
