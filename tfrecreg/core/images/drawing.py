@@ -214,20 +214,21 @@ class Drawing:
 def drawing_of(example: Example, labels: Mapping[str, Sequence[str]]) -> Drawing:
     """The drawing for the image of a record."""
     marks = object_marks(example, labels)
-    points_of = _points(example, len(marks))
-    shapes = list(_boxes(example)), _polygons(example), _strips(example), points_of
-    count = max(map(len, shapes))
+    boxes, polygons, strips = list(_boxes(example)), _polygons(example), _strips(example)
+    points = _points(example, len(marks))
+    count = max(len(boxes), len(polygons), len(strips), len(points))
+    shapes = islice(zip_longest(boxes, polygons, strips, points), OBJECTS)
     objects = tuple(
         DrawnObject(
             mark=marks[at] if at < len(marks) else ClassMark("", class_color(0)),
             box=box,
-            polygons=polygons or (),
-            strips=strips or (),
-            points=points or (),
+            polygons=outlines or (),
+            strips=parts or (),
+            points=keypoints or (),
         )
-        for at, (box, polygons, strips, points) in enumerate(islice(zip_longest(*shapes), OBJECTS))
+        for at, (box, outlines, parts, keypoints) in enumerate(shapes)
     )
-    return Drawing(objects, more=max(count - OBJECTS, 0))
+    return Drawing(objects=objects, more=max(count - OBJECTS, 0))
 
 
 def marks_of(example: Example, labels: Mapping[str, Sequence[str]]) -> tuple[ClassMark, ...]:
