@@ -1,5 +1,4 @@
-"""Checks whether the releases of a dataset are unchanged, and whether each release's parent is the
-previous release.
+"""Checks whether releases are unchanged, and whether each one's parent is the release before it.
 
 Reads manifests, schemas and git's history, never the bytes of shards.
 """
@@ -66,9 +65,7 @@ def forks(links: Mapping[Version, Link], *, across: bool = False) -> Iterator[tu
 
 
 def _touched(registry: Registry, folder: str) -> dict[str, list[FileChange]]:
-    """Map the path of each release file below a folder to the file's changes in git's history,
-    newest first. Empty outside git. Files that are not committed yet are left out.
-    """
+    """The changes in git's history of each release file below a folder, newest first, by path."""
     found: dict[str, list[FileChange]] = {}
     for touch in git.touches(registry.storage.root, folder):
         if version_in(touch.path) is not None:
@@ -77,8 +74,7 @@ def _touched(registry: Registry, folder: str) -> dict[str, list[FileChange]]:
 
 
 def ever_released(registry: Registry) -> set[str]:
-    """The datasets with a release anywhere in git's history, even if it was deleted; empty outside
-    git."""
+    """The datasets that have or had a release in git's history."""
     return {path.split("/")[1] for path in _touched(registry, layout.RELEASES)}
 
 
@@ -94,8 +90,7 @@ def version_in(path: str) -> Version | None:
 
 
 def _settled(registry: Registry, added: Sequence[FileChange], now: str | None) -> bool:
-    """Whether several branches added a file independently, and one of these versions is the present
-    file."""
+    """Whether several branches added a file independently, and it is the file of one of them."""
     root = registry.storage.root
     for one in added:
         others = [each for each in added if each is not one]
@@ -139,8 +134,8 @@ def audit(dataset: Dataset) -> Audit:
 
 
 def by_cause(issues: Iterable[Issue]) -> list[Issue]:
-    """Merge all issues that come from the same removed or changed release: the issues of its files,
-    and the issues of the releases that were made after it.
+    """Merge the issues of each removed or changed release: those of its files, and those of the
+    releases that were made after it.
     """
     causes: dict[Version, list[Issue]] = {}
     others: list[Issue] = []
@@ -312,10 +307,10 @@ def _changed(dataset: Dataset) -> Iterator[Issue]:
         code, done, found = REG004, "changed", "differs"
         if now is None:
             code, done, found = REG002, "removed", "is missing"
-        message = f"`{dataset}@{version}`, which commit {commit} added, {found}"
+        added_by = f"`{dataset}@{version}`, which commit {commit} added"
+        message = f"{added_by}, {found}"
         if later:
-            message = f"commit {later[0].commit[:12]} {done} `{dataset}@{version}`, which commit "
-            message += f"{commit} added"
+            message = f"commit {later[0].commit[:12]} {done} {added_by}"
         commits.setdefault(version, {}).setdefault(commit, []).append(path)
         issues.setdefault(version, []).append(_issue(code, path, message, version))
     for version, group in issues.items():

@@ -1,8 +1,7 @@
-"""The data named by a user's word: a build, a release or files, with the manifest and the schema.
+"""The data that a user's word names: a build, a release or files, with the manifest and the schema.
 
 A user can name a build by its reference, its folder, a copy or URL of the folder, or some of its
-shards. All of these lead to the same build, so they are checked alike.
-:mod:`tfrecreg.core.registry.find` is the finder.
+shards. :mod:`tfrecreg.core.registry.find` finds the same build for all of these.
 """
 
 from __future__ import annotations
@@ -196,9 +195,7 @@ class Release(Resolved):
 
 @dataclass(frozen=True)
 class FolderBuild(Built):
-    """A copy of a build outside of a registry, or a build behind a URL. It is checked against the
-    manifest and the schema in its folder.
-    """
+    """A copy of a build outside of a registry, or a build behind a URL."""
 
     kind = "build"
     _name: str
@@ -378,8 +375,8 @@ def _resolve_release(dataset: Dataset, reference: Reference) -> Release:
 
 
 def open_release(dataset: Dataset, version: Version) -> Release:
-    """The release of an existing version. If the current build is this release, the bytes are in
-    the build's folder. Otherwise they are in the restored copy.
+    """The release of an existing version. Its bytes are in the build's folder if the build is this
+    release, otherwise in the restored copy.
     """
     manifest = dataset.release_manifest(version)
     found = _manifests_beside(dataset, version)
@@ -395,9 +392,7 @@ _Beside: TypeAlias = Manifest | Literal["damaged"] | None
 
 
 def _manifests_beside(dataset: Dataset, version: Version) -> dict[str, _Beside]:
-    """The manifests in the two folders that may have a release's bytes: the build, and the restored
-    copy.
-    """
+    """The manifests in the folders that may have a release's bytes: the build, then the copy."""
     found: dict[str, _Beside] = {}
     for folder in (layout.build_folder(dataset.name), layout.version_folder(dataset.name, version)):
         path = f"{folder}/{MANIFEST_NAME}"

@@ -1,6 +1,4 @@
-"""Finds the indexes of a build or release, beside its shards or among the copies that were kept.
-
-Also names the files of catalogs, and finds catalogs that no build and no release needs.
+"""Finds the indexes of a build or release, and the files of catalogs, which queries keep.
 
 The folder of catalogs has
 
@@ -63,10 +61,8 @@ def find_index(places: Iterable[IndexPlace], entry: FileEntry) -> tuple[str, byt
 
 
 def keep_indexes_of_release(dataset: Dataset) -> None:
-    """Keep the indexes of a released build before another build replaces it.
-
-    The next release is compared with these indexes. If DVC or a person copied the build to this
-    machine, the build may have the only copy of these indexes.
+    """Keep the indexes of a released build, with which the next release is compared, before another
+    build replaces it. A build that was copied to this machine may have their only copy.
     """
     registry = dataset.registry
     lost: list[FileEntry] = []
@@ -130,17 +126,15 @@ def read_place(place: Readable, path: str) -> PlaceNote | None:
 
 
 def catalog_paths(shard: str, index: str) -> tuple[str, str]:
-    """The paths of the catalog's two files, of records and of objects, for a shard and its index.
-    Both paths consist of the two digests; `index` may be empty.
+    """The paths of the catalog's files of records and of objects, from the digests of a shard and
+    its index; `index` may be empty.
     """
     records, objects = (f"shards/{shard[:2]}/{shard}-{index}{suffix}" for suffix in _SUFFIXES)
     return records, objects
 
 
 def unreferenced(place: Readable, shards: Collection[str]) -> Iterator[Entry]:
-    """Catalog files of shards that are not in `shards`, catalog files of other formats, and damaged
-    notes.
-    """
+    """Catalog files of other shards than `shards` or of other formats, and damaged notes."""
     for entry in place.list(""):
         folder, _, rest = entry.path.partition("/")
         if entry.kind != "file" or is_temporary(entry.path):

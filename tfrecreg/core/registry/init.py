@@ -55,21 +55,15 @@ def init(
         _expect_no_registry_around(root)
     try:
         root.mkdir(parents=True, exist_ok=True)
-    except (FileExistsError, NotADirectoryError):
-        wrong = next(each for each in (root, *root.parents) if os.path.lexists(each))
-        raise UsageError(
-            f"`{path_text(str(wrong))}` is not a folder",
-        ) from None
     except OSError as error:
-        raise StorageError(
-            f"`{path_text(str(root))}` cannot be made: {error.strerror}",
-        ) from error
+        is_file = isinstance(error, FileExistsError | NotADirectoryError)
+        wrong = UsageError if is_file else StorageError
+        raise wrong(f"`{path_text(str(root))}` cannot be made: {error.strerror}") from error
     is_new = storage.stat(CONFIG_NAME) is None
     wanted = is_new if with_dvc is None else with_dvc
     made = [path for path, data in _REST.items() if storage.put_if_absent(path, data)]
     state = tracker().begin(storage.root, wanted=wanted, required=bool(with_dvc))
-    # This file comes last, because it makes the folder a registry. A run that was killed before is
-    # repeated in full.
+    # This file comes last, so that a killed run is repeated in full.
     if storage.put_if_absent(CONFIG_NAME, _CONFIG.encode("utf-8")):
         made.insert(0, CONFIG_NAME)
     return InitResult(
@@ -81,8 +75,7 @@ def init(
 
 
 def _expect_no_registry_around(root: Path) -> None:
-    """Refuse a folder inside another registry. The outer registry would silently ignore the new
-    one."""
+    """Refuse a folder inside another registry, which would silently ignore the new one."""
     if os.path.lexists(root / CONFIG_NAME):
         return
     around = find_registry(root.parent)

@@ -37,9 +37,8 @@ YANKS_SUFFIX = ".yanks.jsonl"
 ATTRIBUTES = f"{RELEASES}/.gitattributes"
 """Git's attributes for the files below `registry/`."""
 ATTRIBUTE_LINES = (b"* -text", f"*{YANKS_SUFFIX} merge=union".encode())
-"""The lines of :data:`ATTRIBUTES`. They never change, so branches never conflict in them. They stop
-git from converting line ends, which would break the digests of releases, and they make a merge keep
-all yanks.
+"""The lines of :data:`ATTRIBUTES`, which never change, so branches never conflict in them. They
+keep git from converting line ends, which digests of releases cover, and a merge keeps all yanks.
 """
 
 
@@ -93,21 +92,17 @@ def build_record(dataset: str) -> str:
 
 
 def cached_index(digest: str) -> str:
-    """The copy of the index whose blake3 is `digest`. It is kept so that releases can be
-    compared."""
+    """The copy of the index whose blake3 is `digest`, with which releases are compared."""
     return f"{INDEXES}/{digest[:2]}/{digest[2:]}"
 
 
 def cached_schema(digest: str) -> str:
-    """The copy of the schema whose blake3 is `digest`. It is kept so that schemas can be
-    compared."""
+    """The copy of the schema whose blake3 is `digest`, with which schemas are compared."""
     return f"{STATE}/cache/schemas/{digest}.pbtxt"
 
 
 def cached_statistics(content: str, made_by: str) -> str:
-    """The statistics of the split with this content digest; `made_by` is a digest of the
-    options.
-    """
+    """The statistics of the split with this content digest; `made_by` is the options' digest."""
     return f"{STATE}/cache/statistics/{content}-{made_by}"
 
 

@@ -1,9 +1,7 @@
 """Finds the schema of a dataset, a release or a file, and the schema that a build was made with.
 
-A manifest names a schema by the digest of its text. The working schema may be edited after the
-build. The build stays valid as long as the schema's meaning is the same, and a release freezes the
-text that its manifest names. A build has that text in its folder, unless it was adopted in place.
-The text may come from any place, because its digest is verified.
+A manifest names a schema by the digest of its text. A build stays valid while the working schema
+has the same meaning, and a release freezes the text that its manifest names.
 """
 
 from __future__ import annotations
@@ -25,18 +23,13 @@ from tfrecreg.core.values.reference import looks_like_reference, parse_reference
 
 
 def keep_schema(registry: Registry, text: str) -> None:
-    """Save the text of a schema on this machine, under the text's digest. This serves builds that
-    were adopted in place: their folders belong to another tool.
-    """
+    """Save a schema under its digest for a build in place, whose folder belongs to another tool."""
     data = text.encode("utf-8")
     registry.storage.put_if_absent(layout.cached_schema(blake3(data).hexdigest()), data)
 
 
 def built_schema(resolved: Resolved) -> str:
-    """The text of the schema with which a build was made.
-
-    The working schema may differ from it in comments, layout and other parts without meaning.
-    """
+    """The text of the schema with which a build was made. The working schema must mean the same."""
     digest = resolved.manifest.schema.blake3
     text, path = expect_schema(resolved), resolved.schema_path
     changed = f"`{path}` is not the schema that `{resolved.name}` was built with"

@@ -34,9 +34,7 @@ class Side:
     """The storage of its registry; None for a build outside of a registry."""
     files: Readable | None
     kept: Mapping[str, str] | None = None
-    """The build's files in DVC's cache: maps a path in the build to a path below the root of the
-    file system. None if the cache was not searched yet.
-    """
+    """The build's files in DVC's cache, by their paths in the build; None before the search."""
     cache: LocalStorage | None = None
     """The folder of DVC's cache that holds these files. Workers must have access to it."""
 
@@ -52,10 +50,8 @@ class Side:
         return None if found is None or listed is None else read_index(found[1], listed.path)
 
     def may_have(self, shard: int) -> bool:
-        """Whether this machine has a file that may be the shard's index, and that is large enough
-        for the shard's records.
-
-        The number of records in the manifest is trusted only after this check.
+        """Whether this machine has a file that may be the shard's index and is large enough for the
+        number of records in the manifest, which is trusted only then.
         """
         listed = self._listed(shard)
         if listed is None:
@@ -95,8 +91,7 @@ class Side:
         )
 
     def only(self, shards: Sequence[int]) -> Side:
-        """A copy of this side for a worker. It has only the given shards, which are renumbered from
-        0."""
+        """A copy of this side for a worker, with only the given shards, renumbered from 0."""
         entries = [self.manifest.shards[shard] for shard in shards]
         indexes = [self._entries[entry.index] for entry in entries if entry.index in self._entries]
         files = self.files
