@@ -64,16 +64,14 @@ class BuildRequest:
     max_dropped: SkipLimit | int | str | None = None
     """Maximum number of dropped objects per split: a number, or a share such as ``"0.5%"``."""
     default_schema: bool = False
-    """Whether to use the source's own schema, although the dataset had another schema, which is
-    missing now.
-    """
+    """Whether to use the source's own schema, although the missing schema was another one."""
     base: str | None = None
-    """The base release: a version, a reference, or ``none``. None means the latest release. If the
-    request sets the number of shards or another compression, None means that all shards are new.
+    """The base release: a version, a reference, or ``none``. None means the latest release, or
+    ``none`` if the request sets the number of shards or another compression.
     """
     save: bool = False
-    """Whether the settings of this request are written into `datasets/<name>.toml`, so that
-    ``build NAME`` uses them again. The first build of a dataset always saves them."""
+    """Whether the settings of this request are written into `datasets/<name>.toml`. The first build
+    of a dataset always saves them."""
     anew: bool = False
     """Whether to make every shard again, even shards that an interrupted run had finished."""
 
@@ -101,7 +99,6 @@ class BuildRequest:
 
 
 def shard_policy(settings: DatasetConfig) -> ShardPolicy:
-    """How shards are sized."""
     return ShardPolicy(**{name: getattr(settings, name) for name in _SIZING})
 
 
@@ -116,9 +113,7 @@ def max_dropped(settings: DatasetConfig) -> SkipLimit:
 
 
 def _table(settings: DatasetConfig) -> dict[str, Any]:
-    """Settings by their keys in a dataset's file. A key with neither a value nor a default has the
-    value None.
-    """
+    """Settings by their keys in a dataset's file; None without a value and a default."""
     return {
         "source": settings.source,
         "raw": settings.raw,
@@ -131,8 +126,8 @@ def _table(settings: DatasetConfig) -> dict[str, Any]:
 
 
 def _to_save(request: BuildRequest, saved: DatasetConfig, used: DatasetConfig) -> dict[str, Any]:
-    """The settings to save in the dataset's file. If this file already has a source and raw data,
-    settings are saved only if `request.save` is true.
+    """The settings to save in the dataset's file. If it has a source and raw data, settings are
+    saved only on request.
     """
     if saved.source is not None and saved.raw is not None and not request.save:
         return {}
@@ -170,9 +165,7 @@ class Prepared:
     """Folder of the raw data; None if a program holds the data."""
     settings: DatasetConfig
     remember: dict[str, Any] = field(default_factory=dict)
-    """Settings to save in `datasets/<name>.toml` so that ``build NAME`` repeats the build; empty if
-    the file has them already.
-    """
+    """Settings to save in `datasets/<name>.toml`, so that ``build NAME`` repeats the build."""
     data: GivenData | None = None
     """The program's data; None if a plugin reads raw files."""
     detected: Detection | None = None
@@ -180,7 +173,6 @@ class Prepared:
 
     @property
     def name(self) -> str:
-        """The name of the dataset."""
         return self.request.name
 
 
@@ -208,7 +200,7 @@ def prepare(registry: Registry, request: BuildRequest, progress: Progress = SILE
         from tfrecreg.core.build.detection import detect_source
 
         detected = detect_source(raw, settings.raw or "", known, request.name)
-        source = detected.source
+        source = detected.chosen.source
         settings = replace(settings, source=source)
     announced = announced_source(registry, request.name, source)
     options, options_text = known.source_options(source, settings.options)
@@ -287,9 +279,8 @@ def _raw(registry: Registry, request: BuildRequest, saved: str | None) -> tuple[
 
 
 def made_before(registry: Registry, name: str) -> tuple[str, Manifest | None]:
-    """The newest release or, if there is none, the last build. New builds are compared with it.
-
-    Returns its name for messages, and its manifest. The manifest is None if it is damaged.
+    """The newest release or else the last build, with which new builds are compared: its name for
+    messages, and its manifest, which is None if it is damaged.
     """
     versions = registry.dataset(name).versions
     try:
@@ -302,7 +293,6 @@ def made_before(registry: Registry, name: str) -> tuple[str, Manifest | None]:
 
 
 def announced_source(registry: Registry, name: str, source: str) -> Announced[SourceRecord]:
-    """The source named `source`, for the dataset `name`."""
     try:
         return plugins_of(registry.config).find(SourceRecord, source)
     except UnknownPluginError as error:
@@ -318,14 +308,11 @@ def announced_source(registry: Registry, name: str, source: str) -> Announced[So
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangedSettings:
-    """How the settings of a build differ from recorded settings.
-
-    A difference maps the name of a setting to two values: the build's and the recorded one.
+    """How the settings of a build differ from recorded settings. A difference maps the name of a
+    setting to two values: the build's and the recorded one.
     """
 
     dataset: str
-    where: str
-    """The dataset's settings file, for messages."""
     unsaved: dict[str, tuple[str, str]]
     """Differences from the saved settings. The next build would use the saved settings."""
     since: str | None
@@ -336,7 +323,6 @@ class ChangedSettings:
     """How the source was found; None if the user named it."""
 
     def notes(self) -> Iterator[str]:
-        """Notes for the user, one line each."""
         if self.detected is not None:
             yield from self.detected.notes()
         if self.unsaved:
@@ -345,9 +331,9 @@ class ChangedSettings:
                 for name, (here, there) in self.unsaved.items()
             )
             yield (
-                f"`{self.where}` does not have these settings: {shown}; the next "
-                f"`tfrecreg build {self.dataset}` will not use them unless `--save-options` writes "
-                "them there"
+                f"`{layout.dataset_path(self.dataset)}` does not have these settings: {shown}; "
+                f"the next `tfrecreg build {self.dataset}` will not use them unless "
+                "`--save-options` writes them there"
             )
         if self.changed:
             shown = ", ".join(
@@ -366,11 +352,9 @@ class ChangedSettings:
 
 def compare_settings(prepared: Prepared) -> ChangedSettings:
     """Compare the settings of a build with the configuration and with earlier builds."""
-    dataset = prepared.registry.dataset(prepared.name)
     since, changed = _changed(prepared)
     return ChangedSettings(
         dataset=prepared.name,
-        where=dataset.config_file,
         unsaved={} if prepared.remember else _unsaved(prepared),
         since=since,
         changed=changed,

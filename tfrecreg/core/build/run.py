@@ -67,9 +67,7 @@ per byte is for a JPEG that is stored unchanged."""
 
 
 def choose_base(prepared: Prepared) -> Base | None:
-    """The base. None if there is no release, or if the request changes the size or compression of
-    shards.
-    """
+    """The base; None without a release, or for another size or compression of shards."""
     request = prepared.request
     named = request.base not in (None, "none")
     if request.policy is not None:
@@ -171,18 +169,13 @@ def _counted(listed: Iterable[ListedItem], ticker: Ticker, engine: Engine) -> It
     because their imports take about as long as planning.
     """
     work = 0.0
-    entries = iter(listed)
-    for entry in entries:
+    for entry in listed:
         ticker.add(1, 0)
         yield entry
-        if isinstance(entry, Item):
+        if work <= WORTH_SECONDS and isinstance(entry, Item):
             work += _seconds(entry)
             if work > WORTH_SECONDS:
                 engine.warm(make_part)
-                break
-    for entry in entries:
-        ticker.add(1, 0)
-        yield entry
 
 
 def engine_for_build(plan: Plan, engine: Engine) -> Engine:
@@ -240,9 +233,7 @@ def build_from_source(
     engine: Engine | None = None,
     progress: Progress = SILENT,
 ) -> BuildResult:
-    """Make `data/<name>` from raw data that a source reads. For data in the memory of this program,
-    use :func:`tfrecreg.builtin.python_data.build.build`.
-    """
+    """Make `data/<name>` from raw data that a source reads."""
 
     def opened(_: Transaction, __: Engine) -> AbstractContextManager[Prepared]:
         return nullcontext(prepare(registry, request, progress))
@@ -259,11 +250,7 @@ def build_prepared(
     engine: Engine | None,
     progress: Progress,
 ) -> BuildResult:
-    """Make `data/<name>` from an opened source.
-
-    The new build is read back and checked before it replaces the old build. A killed run is
-    resumed.
-    """
+    """Make `data/<name>` from an opened source. A killed run is resumed."""
     with ExitStack() as entered:
         if engine is None:
             engine = entered.enter_context(closing(LocalEngine(jobs)))
@@ -296,7 +283,7 @@ def _build(prepared: Prepared, change: Transaction, engine: Engine) -> BuildResu
 
 _SHARDS_PER_JOB = 2
 """With this many shards per worker, all workers stay busy to the end. A build with fewer shards
-makes each shard without a base in segments, although every byte is then written twice.
+makes new shards in segments, although every byte is then written twice.
 """
 
 
@@ -351,7 +338,6 @@ def make_all(start: BuildStart, stage: Stage, engine: Engine) -> tuple[list[Made
 
 
 def _tasks(start: BuildStart, stage: Stage) -> Callable[[PlannedShard], BuildTask]:
-    """A function that makes the task of a shard."""
     prepared, packed = start.prepared, pickle.dumps(start.prepared.source)
 
     def task(shard: PlannedShard) -> BuildTask:
@@ -375,9 +361,8 @@ def _tasks(start: BuildStart, stage: Stage) -> Callable[[PlannedShard], BuildTas
 
 
 def unchanged(start: BuildStart, engine: Engine) -> set[str]:
-    """Make the base's records again, and return the paths of shards that did not change.
-
-    Writes nothing. Raises the same errors as :func:`make_all`.
+    """Make the base's records again, and return the paths of shards that did not change. Writes
+    nothing.
     """
     plan, stage = start.plan, Stage(start.prepared.registry.storage)
     candidates = [shard for shard in plan.shards if shard.base is not None]

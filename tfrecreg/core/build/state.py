@@ -36,10 +36,7 @@ class BuildRecord:
 def raw_files(
     source: GuardedSource, raw: Readable | None, progress: Progress = SILENT
 ) -> tuple[RawTotals, dict[str, tuple[int, int]]]:
-    """The raw files that the source reads: totals, and the size and time of each file.
-
-    A program's data have no raw files.
-    """
+    """The raw files that the source reads: totals, and the size and time of each file."""
     if raw is None:
         return RawTotals(files=0, stored=0, decoded=0), {}
     stored = decoded = 0
@@ -69,10 +66,7 @@ def raw_files(
 def expect_raw_unchanged(
     raw: RawStorage | None, files: dict[str, tuple[int, int]], progress: Progress
 ) -> None:
-    """Raise if a raw file changed during the build, which would mix two states of the data.
-
-    A program's data have no files, so the data are compared when they are read again.
-    """
+    """Raise if a raw file changed during the build, which would mix two states of the data."""
     if raw is None:
         return
     raw.forget()
@@ -105,7 +99,6 @@ def raw_state(files: Mapping[str, tuple[int, int]]) -> str:
 
 
 def remember(registry: Registry, dataset: str, record: BuildRecord) -> None:
-    """Write the note."""
     with registry.storage.create(layout.build_record(dataset)) as writer:
         writer.write(render_note(record))
 
@@ -123,9 +116,7 @@ def recall(registry: Registry, dataset: str, manifest: str) -> BuildRecord | Non
 
 
 def raw_changed(record: BuildRecord) -> str | None:
-    """The first raw file that changed since the build. None if no file changed, or if the raw data
-    are no longer on this machine.
-    """
+    """The first raw file that changed since the build, if the raw data are on this machine."""
     raw = raw_storage(record.raw)
     if raw.stat("") is None:
         return None
@@ -133,11 +124,8 @@ def raw_changed(record: BuildRecord) -> str | None:
 
 
 def remove_leftovers(stage: Storage) -> None:
-    """Remove the temporary files of a stage, before and after workers write to it.
-
-    If a worker dies, an engine may run its task again. The result is whole then, but the unfinished
-    file of the dead worker remains. If another worker is still writing, the renaming of its file
-    fails.
+    """Remove the temporary files of a stage, before and after workers write to it: if a worker
+    dies, an engine may run its task again, and the unfinished file remains.
     """
     for entry in list(stage.list()):
         if is_temporary(entry.path):

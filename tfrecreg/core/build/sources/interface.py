@@ -18,8 +18,8 @@ from msgspec import Meta
 
 from tfrecreg.core.example.model import Example, Kind
 from tfrecreg.core.storage.interface import Readable
-from tfrecreg.core.values.errors import PluginError, UsageError
-from tfrecreg.core.values.text import ExtensionPoint, listed
+from tfrecreg.core.values.errors import PluginError
+from tfrecreg.core.values.text import ExtensionPoint
 from tfrecreg.core.values.typed_values import NoOptions
 
 _MOST = 1 << 50
@@ -219,16 +219,8 @@ def feature_schema(
         name: any text.
         kind: the type in the schema, or the kind of the feature's values.
         domain: further text for the feature, such as ``int_domain { min: 0 }``.
-
-    Raises:
-        UsageError: there is no such kind or count.
     """
-    type_name = _KINDS.get(kind) if isinstance(kind, Kind) else kind
-    if type_name not in _KINDS.values() or count not in _COUNTS:
-        raise UsageError(
-            f"`{name}` should be {listed(_KINDS.values(), word='or')}, and "
-            f"{listed(_COUNTS, word='or')}, found {kind!r} and {count!r}"
-        )
+    type_name = _KINDS[kind] if isinstance(kind, Kind) else kind
     lines = [f"name: {json.dumps(name)}", f"type: {type_name}", _COUNTS[count], domain]
     return "feature {\n" + "".join(f"  {line}\n" for line in lines if line) + "}\n"
 
