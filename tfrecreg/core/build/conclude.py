@@ -7,7 +7,7 @@ import getpass
 import re
 import zlib
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from operator import attrgetter
@@ -260,7 +260,7 @@ def assemble(
     return manifest
 
 
-def ledger_lines(entries: Sequence[Skipped | Remark]) -> bytes:
+def ledger_lines(entries: Iterable[Skipped | Remark]) -> bytes:
     """The ledger file: one line of canonical JSON per entry. Only remarks have `times`. Bytes that
     are not UTF-8 and lone surrogates are escaped.
     """

@@ -62,7 +62,6 @@ class BaseShard:
     """A shard of the base. Picklable."""
 
     storage: Readable
-    """The registry's storage."""
     entry: ShardEntry
     index: FileEntry
     index_path: str
@@ -200,7 +199,6 @@ _LEAST_ITEM = 256
 class PlannedShard:
     split: str
     path: str
-    """Its file name in the build's folder."""
     items: Sequence[Item]
     """Items in the order of the records. Slices of this sequence are tuples."""
     base: BaseShard | None = None
@@ -231,15 +229,11 @@ class Plan:
 
     dataset: str
     shards: tuple[PlannedShard, ...]
-    """Shards in order of split and number."""
     skipped: tuple[Skipped, ...]
-    """Skipped items in order of split and key."""
     digest: str
     """Hex. Equal plans make equal bytes, so it names the unfinished files of a killed build."""
     remarks: tuple[Remark, ...] = ()
-    """The source's remarks from listing, in order of split and key."""
     base: Base | None = None
-    """The release on which the build is based."""
 
     @property
     def items(self) -> int:

@@ -56,7 +56,6 @@ class BuildRequest:
     raw: str | None = None
     """Folder of the raw data, relative to the current folder, or its URL."""
     options: Mapping[str, Any] = field(default_factory=dict)
-    """The source's options, which override the configured options."""
     policy: ShardPolicy | None = None
     compression: Literal["none", "gzip"] | None = None
     max_skipped: SkipLimit | int | str | None = None
@@ -126,9 +125,7 @@ def _table(settings: DatasetConfig) -> dict[str, Any]:
 
 
 def _to_save(request: BuildRequest, saved: DatasetConfig, used: DatasetConfig) -> dict[str, Any]:
-    """The settings to save in the dataset's file. If it has a source and raw data, settings are
-    saved only on request.
-    """
+    """The settings to save in the dataset's file: only on request if it names source and data."""
     if saved.source is not None and saved.raw is not None and not request.save:
         return {}
     keys = {*request.given(), *(key for key in ("source", "raw") if getattr(saved, key) is None)}
@@ -160,7 +157,6 @@ class Prepared:
     request: BuildRequest
     source: GuardedSource
     entry: SourceEntry
-    """The source as the manifest describes it."""
     raw: RawStorage | None
     """Folder of the raw data; None if a program holds the data."""
     settings: DatasetConfig
@@ -169,7 +165,6 @@ class Prepared:
     data: GivenData | None = None
     """The program's data; None if a plugin reads raw files."""
     detected: Detection | None = None
-    """How the source was found; None if the user named it."""
 
     @property
     def name(self) -> str:
@@ -320,7 +315,6 @@ class ChangedSettings:
     changed: dict[str, tuple[str, str]]
     """Differences from the settings of the version that `since` names."""
     detected: Detection | None = None
-    """How the source was found; None if the user named it."""
 
     def notes(self) -> Iterator[str]:
         if self.detected is not None:

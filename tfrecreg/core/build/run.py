@@ -98,9 +98,7 @@ class BuildStart:
     files: dict[str, tuple[int, int]]
     """Size and modification time (in nanoseconds) of each raw file."""
     schema: str
-    """Text of the schema."""
     schema_is_new: bool
-    """Whether the registry has no schema of the dataset yet."""
     settings: ChangedSettings
 
 
@@ -361,9 +359,7 @@ def _tasks(start: BuildStart, stage: Stage) -> Callable[[PlannedShard], BuildTas
 
 
 def unchanged(start: BuildStart, engine: Engine) -> set[str]:
-    """Make the base's records again, and return the paths of shards that did not change. Writes
-    nothing.
-    """
+    """Make the base's records again, and return the paths of unchanged shards. Writes nothing."""
     plan, stage = start.plan, Stage(start.prepared.registry.storage)
     candidates = [shard for shard in plan.shards if shard.base is not None]
     try:

@@ -86,7 +86,6 @@ class BuildTask:
     objects: tuple[Entry, ...] = ()
     """The raw objects of the items, as far as the parent knows them. They can be fetched ahead."""
     segment: int | None = None
-    """The number of the segment; None for a whole shard."""
 
     def reading(self) -> AbstractContextManager[None]:
         """Fetch raw objects ahead of the source while the context lasts."""
@@ -112,7 +111,6 @@ class Notes:
     remarks: list[Remark] = field(default_factory=list)
     """Remarks on the written items."""
     objects: int = 0
-    """Number of objects in the records."""
 
     def add(self, other: Notes) -> None:
         for name, size in other.features.items():
@@ -136,7 +134,6 @@ class MadeShard:
     index: FileEntry
     notes: Notes
     kept: bool = False
-    """Whether it is an unchanged shard of the base."""
 
     @classmethod
     def of(cls, shard: PlannedShard, written: WrittenShard, notes: Notes) -> MadeShard:

@@ -23,12 +23,10 @@ from tfrecreg.core.values.text import safe
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildRecord:
-    """A note beside the build, on this machine only. Nothing released depends on it."""
+    """A note on the build, on this machine only. Nothing released depends on it."""
 
     manifest: str
-    """Digest of the build's manifest."""
     raw: str
-    """The folder of the raw data, or its URL."""
     files: dict[str, tuple[int, int]]
     """Size and modification time (in nanoseconds) of each raw file."""
 

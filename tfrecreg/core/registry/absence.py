@@ -124,9 +124,7 @@ def absent_schema(dataset: Dataset) -> NotHereError:
 
 
 def missing_build(dataset: Dataset) -> str:
-    """A line about a build that DVC's files name but that neither this machine nor a release has.
-    Empty if there is no such build.
-    """
+    """A line about a build that DVC's files name and that is missing here and in all releases."""
     from tfrecreg.core.registry.history import links_of
 
     root, folder = dataset.registry.storage.root, layout.build_folder(dataset.name)
@@ -232,9 +230,7 @@ def expects_schema(dataset: Dataset) -> bool:
 
 
 def expect_same_schema(dataset: Dataset, default: str, *, drafted: bool = False) -> None:
-    """Refuse the source's schema `default` if the dataset had another one, or if its configuration
-    names a schema file.
-    """
+    """Refuse the source's schema `default` if the dataset had or should have another one."""
     name, path = dataset.name, dataset.schema_path
     own = "the draft from the data" if drafted else "the source's own schema"
     digest = blake3(default.encode("utf-8")).hexdigest()

@@ -134,9 +134,7 @@ def audit(dataset: Dataset) -> Audit:
 
 
 def by_cause(issues: Iterable[Issue]) -> list[Issue]:
-    """Merge the issues of each removed or changed release: those of its files, and those of the
-    releases that were made after it.
-    """
+    """Merge the issues of each removed or changed release and of the releases made after it."""
     causes: dict[Version, list[Issue]] = {}
     others: list[Issue] = []
     for issue in issues:
@@ -229,9 +227,7 @@ def parent_issues(
 def _parents(
     dataset: str, there: Sequence[Version], links: Mapping[Version, Link]
 ) -> Iterator[Issue]:
-    """Issues for version numbers that understate the change, and for parents that are missing,
-    changed, or not earlier.
-    """
+    """Issues of version numbers that understate a change, and of missing or changed parents."""
     for version, link in links.items():
         parent, path = link.parent, _manifest_path(dataset, version)
         if parent is None:

@@ -56,9 +56,7 @@ if TYPE_CHECKING:
 
 
 class Data(ABC):
-    """The data named by one word: a :class:`Build`, :class:`Release`, :class:`FolderBuild` or
-    :class:`Files`.
-    """
+    """What one word names: a :class:`Build`, `Release`, `FolderBuild` or `Files`."""
 
     kind: ClassVar[Literal["build", "release", "files"]]
 
@@ -155,9 +153,7 @@ class Release(Resolved):
     kind = "release"
     version: Version
     proven: bool
-    """Whether the manifest in `folder` is the released manifest. If not, the bytes may still be
-    correct: `check` reads all of them.
-    """
+    """Whether the manifest in `folder` is the released manifest. If not, `check` can still pass."""
 
     @property
     def name(self) -> str:
@@ -225,7 +221,7 @@ class FolderBuild(Built):
         if all(entry.path != SCHEMA_NAME for entry in self.manifest.files):
             return None  # a file of another tool
         raise ManifestError(
-            f"`{self.schema_path}` is not the schema that the manifest beside it names",
+            f"`{self.schema_path}` is not the schema that the manifest next to it names",
         )
 
 
@@ -375,9 +371,7 @@ def _resolve_release(dataset: Dataset, reference: Reference) -> Release:
 
 
 def open_release(dataset: Dataset, version: Version) -> Release:
-    """The release of an existing version. Its bytes are in the build's folder if the build is this
-    release, otherwise in the restored copy.
-    """
+    """The release of an existing version, with the folder of its bytes: the build or the copy."""
     manifest = dataset.release_manifest(version)
     found = _manifests_beside(dataset, version)
     for folder, made in found.items():

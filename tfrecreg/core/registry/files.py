@@ -140,7 +140,7 @@ def splits_of_places(places: Sequence[str]) -> list[str]:
     name gives a split.
 
     The folder of a file is a split if the folder is called ``test``. A folder ``my_test``, or any
-    folder higher up, is a split only if another split's folder is beside it. TFX's folder
+    folder higher up, is a split only if another split's folder is next to it. TFX's folder
     ``Split-test`` is always a split.
     """
     folders = [tuple(each.split("/")[:-1]) for each in places]

@@ -53,9 +53,7 @@ from tfrecreg.core.values.reference import looks_like_reference, parse_reference
 from tfrecreg.core.values.text import safe
 
 _FIRST_SHARDS, _FIRST_RECORDS = 4, 100
-"""The search for the feature of a label map reads at most the first `_FIRST_SHARDS` shards, and at
-most the first `_FIRST_RECORDS` records of each.
-"""
+"""How many shards, and records of each, the search for the feature of a label map reads."""
 _NAMED = 3
 
 
@@ -148,8 +146,7 @@ def _folder_build(name: str, storage: Readable, notes: list[str]) -> FolderBuild
         # A store is not asked: that would be two more requests each time its files are opened.
         if not storage.may_refuse() and storage.stat(LEDGER_NAME) is not None:
             notes.append(
-                f"`{shown}` is missing beside a `{LEDGER_NAME}`, so only the shards themselves are "
-                "checked"
+                f"`{shown}` is missing next to a `{LEDGER_NAME}`, so only the shards are checked"
             )
         return None
     if not is_own_manifest(data) and storage.stat(LEDGER_NAME) is None:
@@ -203,7 +200,7 @@ def _build_of(shards: Sequence[Shard], notes: list[str]) -> Built | None:
     except StorageError as error:
         if not folder.may_refuse():
             raise
-        notes.append(f"`{MANIFEST_NAME}` beside the shards is not used: {error.message}")
+        notes.append(f"`{MANIFEST_NAME}` next to the shards is not used: {error.message}")
         return None
 
 
@@ -339,7 +336,7 @@ def _numbered(files: Collection[BareFile], numbers: dict[str, int]) -> list[Shar
 
 
 def labels_beside(shards: Sequence[Shard]) -> LabelsBeside:
-    """The label maps beside shards without a manifest."""
+    """The label maps next to shards without a manifest."""
     folders: dict[tuple[str, str], tuple[Readable, str]] = {}
     for shard in shards:
         folder = shard.path.rpartition("/")[0]

@@ -194,7 +194,7 @@ def _fault(storage: Readable, entry: FileEntry, path: str | None) -> Altered | N
 def manifest_fault(
     manifest: Manifest, storage: Readable, path: str | None = MANIFEST_NAME
 ) -> Altered | None:
-    """The fault of the manifest beside the files of a build or release; None if it has no fault."""
+    """The fault of the manifest next to the files of a build or release; None if it is sound."""
     expected = manifest.digest if manifest.release is None else manifest.release.build
     with _reported(MANIFEST_NAME) as faults:
         digest = parse_manifest(storage.read(_stored(path)), MANIFEST_NAME).digest

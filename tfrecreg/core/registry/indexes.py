@@ -29,7 +29,6 @@ from tfrecreg.core.values.errors import (
     ManifestError,
     MissingFileError,
     NewerFormatError,
-    StorageError,
     TfrecregError,
 )
 
@@ -44,19 +43,11 @@ def index_places(registry: Registry, folder: str | None, entry: FileEntry) -> li
 
 def find_index(places: Iterable[IndexPlace], entry: FileEntry) -> tuple[str, bytes] | None:
     """The path of an index in its storage, and its bytes. None if no place has the right bytes."""
-    refused: StorageError | None = None
     for storage, place in places:
-        try:
+        with suppress(MissingFileError):
             data = storage.read(place, limit=INDEX_LIMIT)
-        except MissingFileError:
-            continue
-        except StorageError as error:
-            refused = error
-            continue
-        if blake3(data).hexdigest() == entry.blake3:
-            return place, data
-    if refused is not None:
-        raise refused
+            if blake3(data).hexdigest() == entry.blake3:
+                return place, data
     return None
 
 

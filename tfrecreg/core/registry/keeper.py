@@ -52,9 +52,7 @@ class Tracker(Protocol):
         """The fault of the pointer to a build that is one of the releases in `links`."""
 
     def cached(self, root: str, value: str) -> Mapping[str, str]:
-        """The files of the folder with the hash `value` in DVC's cache, by their paths in the
-        folder; empty if this machine's cache lacks the folder.
-        """
+        """The files in this machine's cache of the folder with the hash `value`, by path in it."""
 
     def keeps(self, registry: Registry, manifest: Manifest) -> bool:
         """Whether DVC is installed and has the bytes of this release."""
@@ -67,9 +65,7 @@ class Tracker(Protocol):
         stage: Storage,
         progress: Progress,
     ) -> list[str]:
-        """Copy those files of a build or release that DVC has into `stage`, and verify them. Return
-        their paths.
-        """
+        """Copy files that DVC has into `stage`, verify them, and return their paths."""
 
     def expect_current(self, registry: Registry, name: str) -> None:
         """Refuse a pipeline if a stage of this dataset does not name all settings that it uses."""

@@ -26,14 +26,12 @@ IGNORE_ALL = b"*\n"
 IGNORES = tuple(
     f"{folder}/{name}" for folder in (VERSIONS, STATE) for name in (".gitignore", ".dvcignore")
 )
-"""Paths of the ignore files. Their content never changes, so branches never conflict in these
-files.
-"""
+"""Paths of the ignore files. Their content never changes, so branches never conflict in them."""
 EVERYTHING = ".registry"
 """The name of the lock that every change of the registry shares. No dataset's name begins with a
 dot."""
 YANKS_SUFFIX = ".yanks.jsonl"
-"""Suffix of the file beside a release's folder that holds its yanks."""
+"""Suffix of the file next to a release's folder that holds its yanks."""
 ATTRIBUTES = f"{RELEASES}/.gitattributes"
 """Git's attributes for the files below `registry/`."""
 ATTRIBUTE_LINES = (b"* -text", f"*{YANKS_SUFFIX} merge=union".encode())

@@ -1,6 +1,6 @@
 """Open a registry and read its content: datasets, releases and yanks.
 
-The yanks of a release are in a file beside it, one line of JSON per yank. Lines are appended and
+The yanks of a release are in a file next to it, one line of JSON per yank. Lines are appended and
 never changed, so a merge of two branches keeps the yanks of both.
 """
 

@@ -50,8 +50,10 @@ class Side:
         return None if found is None or listed is None else read_index(found[1], listed.path)
 
     def may_have(self, shard: int) -> bool:
-        """Whether this machine has a file that may be the shard's index and is large enough for the
-        number of records in the manifest, which is trusted only then.
+        """Whether this machine has a file that may be the shard's index, and that is large enough
+        for the shard's records.
+
+        The number of records in the manifest is trusted only after this check.
         """
         listed = self._listed(shard)
         if listed is None:

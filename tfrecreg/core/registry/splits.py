@@ -162,7 +162,6 @@ class SplitTarget(NamedTuple):
     words: str
     splits: list[str]
     shards: list[Shard]
-    """The shards of these splits, in order of the splits."""
     data: Data
     storage: Readable | None = None
     """The folder that a manifest describes; None for files without a manifest."""
@@ -180,9 +179,7 @@ class SplitTarget(NamedTuple):
         return self.data.registry.storage if self.data.registry is not None else None
 
     def is_raw(self, schema: str | os.PathLike[str] | None = None) -> bool:
-        """Whether its records can only be read as payloads: they are not Examples, and no schema
-        describes them as SequenceExamples.
-        """
+        """Whether its records are neither Examples nor SequenceExamples that a schema describes."""
         kind = adopted_kind(self.manifest)
         if kind is not PayloadKind.SEQUENCE_EXAMPLE:
             return kind is not PayloadKind.EXAMPLE

@@ -133,9 +133,7 @@ class Transaction:
             self._discard(purpose)
 
     def plan_stage(self, plan: str) -> Storage:
-        """The folder of an unfinished build with this plan. The build can be resumed from it until
-        a build of the dataset is published.
-        """
+        """The folder from which an unfinished build can be resumed, until a build is published."""
         return self._storage.below(f"{self._stage}/{_PLAN}{plan[:16]}")
 
     def discard_plans(self) -> None:
@@ -308,9 +306,7 @@ class Transaction:
         return str(PurePosixPath(staged.root).relative_to(self._storage.root))
 
     def _discard(self, name: str) -> None:
-        """Remove the staging folder `name`, or all if it is empty, and their parent if it is
-        empty.
-        """
+        """Remove the staging folder `name` (all for an empty name), and its parent if empty."""
         try:
             self._storage.remove(f"{self._stage}/{name}" if name else self._stage)
             if not any(True for _ in self._storage.list(self._stage, recursive=False)):

@@ -132,7 +132,6 @@ def shared_options(own: type[Any]) -> frozenset[str]:
 @dataclass(frozen=True, slots=True)
 class SourceOptions:
     own: Any
-    """An instance of the source's `Options`."""
     deal: DealOptions
 
 

@@ -37,7 +37,7 @@ class Item(NamedTuple):
     size: Size
     """Estimated size of the payload in bytes, for planning shards. Deterministic."""
     state: bytes = b""
-    """Small data that :meth:`Source.example` needs besides the key. The plan holds all items."""
+    """Small data that :meth:`Source.example` needs with the key. The plan holds all items."""
 
 
 class Skipped(NamedTuple):
@@ -173,17 +173,14 @@ class Source(ExtensionPoint, ABC):
 def bundled_schema(package: str, name: str) -> str:
     """Read the schema ``<name>.pbtxt`` that the import package `package` includes.
 
-    In an installed package, the file is beside the modules. In a checkout of this project, it is in
-    the folder ``schemas`` beside the folder of the top package.
+    In an installed package, the file is next to the modules. In a checkout of this project, it is
+    in the folder ``schemas`` next to the folder of the top package.
 
     Raises:
-        PluginError: the package or the file does not exist.
+        PluginError: the package has no such file.
     """
     file = f"{name}.pbtxt"
-    try:
-        root = resources.files(package)
-    except (ImportError, TypeError) as error:
-        raise PluginError(f"`{package}` is not a package that can be imported") from error
+    root = resources.files(package)
     places = [root.joinpath(file)]
     if isinstance(root, Path):
         checkout = root.parents[max(1, package.count("."))]

@@ -290,10 +290,7 @@ class Keypoints:
             raise BadAnnotation(
                 f"{len(values)} numbers, expected 3 for each of at most {self._count} keypoints"
             )
-        if (
-            not all(map(math.isfinite, values))
-            or max(map(abs, values), default=0) > _LARGEST_KEYPOINT
-        ):
+        if not all(abs(value) <= _LARGEST_KEYPOINT for value in values):
             raise BadAnnotation("they are not finite")
         if not {0, 1, 2}.issuperset(visibility):
             raise BadAnnotation("a visibility is not 0, 1 or 2")

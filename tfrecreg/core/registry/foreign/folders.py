@@ -381,7 +381,7 @@ def _check_described(tally: Tally, infos: Iterable[DescribedShards], seen: SeenS
                 _check_absent(tally, split, files, members[0])
         for name in sorted(here.keys() - listed):
             if listed:
-                message = f"`{INFO_NAME}` beside the shard does not list it"
+                message = f"`{INFO_NAME}` next to the shard does not list it"
                 _add_one(tally, SHD005, message, here[name])
 
 

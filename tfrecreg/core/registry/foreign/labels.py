@@ -121,7 +121,7 @@ _NAME = re.compile(
 _OF_FEATURE = ".labels.txt"
 _OF_BUILD = "labels.json"
 _FOR = ("image/object/class/label", "image/class/label", "label")
-"""If a map names no feature, it may belong to one of these. The most likely feature comes first."""
+"""The features to which a map without a feature may belong, the most likely feature first."""
 
 Place = tuple[Readable, str]
 
@@ -184,7 +184,7 @@ def names_beside(
 
 @dataclass(frozen=True)
 class LabelsBeside:
-    """The class names from label maps beside bare files. They are read on first use."""
+    """The class names from label maps next to bare files. They are read on first use."""
 
     places: tuple[Place, ...] = ()
     features: Callable[[], Collection[str]] = frozenset
@@ -196,7 +196,7 @@ class LabelsBeside:
         try:
             return names_beside(self.places, self.features, notes), notes
         except (StorageError, UsageError) as error:
-            return {}, [f"label maps beside the shards are not used: {error.message}"]
+            return {}, [f"label maps next to the shards are not used: {error.message}"]
 
 
 def in_order(names: LabelMap, path: str) -> list[str]:

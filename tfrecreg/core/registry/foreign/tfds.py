@@ -1,8 +1,7 @@
-"""Reads the files that TensorFlow Datasets and RLDS write beside shards.
+"""Reads the files that TensorFlow Datasets and RLDS write next to shards.
 
 `dataset_info.json` has splits, shards, counts, and the origin of the data. It is the JSON of TFDS's
-``dataset_info.proto``. Its field names have the spelling of JSON or of the proto, and its 64-bit
-integers are strings.
+``dataset_info.proto``, and its 64-bit integers are strings.
 
 `features.json` has the features of a record. The name of a nested feature consists of its keys in
 the dictionaries around it, joined with slashes. A `Dataset`, such as the steps of an RLDS
@@ -34,9 +33,7 @@ _MOST_BYTES = 1 << 26
 _MOST_SHARDS = 1 << 20
 _MOST_SIZE = 1 << 31
 _TEMPLATE = "{DATASET}-{SPLIT}.{FILEFORMAT}-{SHARD_X_OF_Y}"
-"""TFDS's default template, for splits that name no template. Before TFDS 4.5, splits never named a
-template.
-"""
+"""TFDS's default template, for splits that name no template, as before TFDS 4.5."""
 _HOLES = frozenset({"DATASET", "SPLIT", "FILEFORMAT", "SHARD_INDEX", "NUM_SHARDS", "SHARD_X_OF_Y"})
 _DOI = re.compile(r"\b(10\.\d{4,9}/[^\s\"'{}<>,;]+)")
 
@@ -147,23 +144,10 @@ def _read(storage: Readable, folder: str, name: str, form: type[S]) -> S | None:
     except StorageError as error:
         raise NotTfdsError(error.message) from None
     try:
-        plain = strict_json(data)
-        if form is TfdsInfo:
-            plain = _camel(plain)
-        return msgspec.convert(plain, form, strict=False)
+        return msgspec.convert(strict_json(data), form, strict=False)
     except (ValueError, RecursionError) as error:
         reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
         raise NotTfdsError(f"it does not parse: {safe(reason, limit=200)}") from None
-
-
-def _camel(plain: Any) -> Any:
-    """The same JSON with the field names in JSON's spelling (``numBytes``), not in the proto's."""
-    if isinstance(plain, dict):
-        return {
-            re.sub(r"_([a-z])", lambda each: each[1].upper(), name): _camel(each)
-            for name, each in plain.items()
-        }
-    return [_camel(each) for each in plain] if isinstance(plain, list) else plain
 
 
 def read_info(storage: Readable, folder: str) -> TfdsInfo | None:
@@ -187,7 +171,7 @@ def described_by(info: TfdsInfo) -> str:
     records = f"{known:,} records" if None not in counts else "some without counts"
     version = f" {safe(info.version)}" if info.version else ""
     return (
-        f"checked against the `{INFO_NAME}` beside the shards: `{safe(info.name)}`{version} of "
+        f"checked against the `{INFO_NAME}` next to the shards: `{safe(info.name)}`{version} of "
         f"TensorFlow Datasets, {count(len(info.splits), 'split')}, {records}"
     )
 
