@@ -23,7 +23,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, overload
+from typing import overload
 
 import msgspec
 import numpy as np
@@ -47,9 +47,6 @@ from tfrecreg.core.storage.interface import Readable
 from tfrecreg.core.values.documents import read_note, refusing
 from tfrecreg.core.values.errors import ManifestError, MissingFileError, UsageError
 from tfrecreg.core.values.shards import ShardPolicy, bounds, is_split_name, shard_count, shard_name
-
-if TYPE_CHECKING:
-    from tfrecreg.core.build.sources.guarded import GuardedSource
 
 _MERGED = 10
 """Small shards are merged if their size is at most the added bytes divided by this number."""
@@ -248,17 +245,18 @@ class Plan:
         return counts
 
 
+_UNKNOWN = PluginId("source", "unknown")
+
+
 def make_plan(
     dataset: str,
     listed: Iterable[Item | Skipped | Remark],
     policy: ShardPolicy,
     salt: Mapping[str, str],
     base: Base | None = None,
-    *,
-    source: GuardedSource | None = None,
+    plugin_id: PluginId = _UNKNOWN,
 ) -> Plan:
     """Order the items and deal them to shards."""
-    plugin_id = PluginId("source", "unknown") if source is None else source.plugin_id
     splits: dict[str, ItemStore] = {}
     skipped: list[Skipped] = []
     remarks: list[Remark] = []

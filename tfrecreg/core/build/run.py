@@ -125,7 +125,7 @@ def begin(prepared: Prepared, engine: Engine) -> BuildStart:
     policy, salt = shard_policy(prepared.settings), _plan_salt(prepared, files)
     with counting(progress, f"planning {prepared.name}", "items") as ticker:
         entries = _counted(source.items(), ticker, engine)
-        plan = make_plan(prepared.name, entries, policy, salt, base, source=source)
+        plan = make_plan(prepared.name, entries, policy, salt, base, source.plugin_id)
     return BuildStart(
         prepared=prepared,
         plan=plan,

@@ -53,11 +53,8 @@ class Stage:
 
     def finished(self, shard: PlannedShard) -> MadeShard | None:
         """The shard if an earlier run finished it and its files did not change, else None."""
-        path = _journal(shard.path)
-        if self.storage.stat(path) is None:
-            return None
         try:
-            made = read_note(self.storage.read(path), MadeShard)
+            made = read_note(self.storage.read(_journal(shard.path)), MadeShard)
         except (TfrecregError, ValueError):
             return None  # an invalid note costs only the work of making the shard again
         files = (made.entry, made.index)

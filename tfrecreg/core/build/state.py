@@ -103,11 +103,8 @@ def remember(registry: Registry, dataset: str, record: BuildRecord) -> None:
 
 def recall(registry: Registry, dataset: str, manifest: str) -> BuildRecord | None:
     """The note on the build with this manifest; None if this machine has no such note."""
-    path = layout.build_record(dataset)
-    if registry.storage.stat(path) is None:
-        return None
     try:
-        record = read_note(registry.storage.read(path), BuildRecord)
+        record = read_note(registry.storage.read(layout.build_record(dataset)), BuildRecord)
     except (TfrecregError, ValueError):
         return None  # an unreadable note is ignored
     return record if record.manifest == manifest else None

@@ -52,8 +52,7 @@ class Link:
 
 def link_of(manifest: Manifest) -> Link:
     release = manifest.release
-    if release is None:
-        raise ValueError("a build's manifest has no release")
+    assert release is not None
     parent = release.parent
     return Link(
         version=parse_version(release.version),

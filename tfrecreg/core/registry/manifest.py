@@ -490,9 +490,7 @@ def build_digest(data: bytes) -> str:
     """The digest of the build's own manifest, computed from the manifest of its release, whose
     added fields it leaves out. It covers fields that this package does not know.
     """
-    plain = strict_json(data)
-    if not isinstance(plain, dict):
-        raise ValueError("it is not a JSON object")
+    plain: dict[str, Any] = strict_json(data)
     plain.pop("release", None)
     return _digest(plain)
 

@@ -95,17 +95,11 @@ class DealOptions:
     def __post_init__(self) -> None:
         if self.split:
             parse_shares(self.split)
-        given = {
-            "group": self.group is not None,
-            "stratify": self.stratify,
-            "split_of": self.split_of != DEFAULT_SPLIT,
-        }
-        for option, is_given in given.items():
-            if is_given and not self.split:
-                raise UsageError(
-                    f"the option `{option}` needs `split`",
-                    hint="--option split=train=0.9,validation=0.1",
-                )
+        elif (self.split_of, self.group, self.stratify) != (DEFAULT_SPLIT, None, False):
+            raise UsageError(
+                "the options `split_of`, `group` and `stratify` need `split`",
+                hint="--option split=train=0.9,validation=0.1",
+            )
         if self.stratify and self.group is not None:
             raise UsageError("the options `stratify` and `group` exclude each other")
         try:

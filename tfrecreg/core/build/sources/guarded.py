@@ -10,11 +10,11 @@ import pickle
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 import msgspec
 
-from tfrecreg.core.build.sources.deal import BY_HASHES, Deal, SourceOptions
+from tfrecreg.core.build.sources.deal import BY_HASHES, Deal, ItemClass, SourceOptions, deal_strata
 from tfrecreg.core.build.sources.interface import Item, RawFile, Remark, Skipped, Source, Written
 from tfrecreg.core.build.sources.listing import similar_names, similar_paths
 from tfrecreg.core.example.model import Example, encode
@@ -25,9 +25,6 @@ from tfrecreg.core.values.codes import CORE_CODES, what_became_of
 from tfrecreg.core.values.errors import SchemaError, UsageError
 from tfrecreg.core.values.shards import is_split_name
 from tfrecreg.core.values.text import listed, overrides, type_text
-
-if TYPE_CHECKING:
-    from tfrecreg.core.build.sources.deal import ItemClass
 
 T = TypeVar("T")
 E = TypeVar("E", bound=Item | Skipped | Remark | RawFile)
@@ -114,8 +111,6 @@ class GuardedSource:
     def items(self) -> Iterator[Item | Skipped | Remark]:
         """Every item in its final split. Skipped items and remarks may come between."""
         if self._deal is not None and self._deal.options.stratify:
-            from tfrecreg.core.build.sources.deal import deal_strata
-
             return deal_strata(self._deal.options, self._with_classes, self._entries)
         entries = self._entries()
         if self._deal is None:

@@ -213,7 +213,6 @@ def feature_schema(
     """The text of a schema for one feature.
 
     Args:
-        name: any text.
         kind: the type in the schema, or the kind of the feature's values.
         domain: further text for the feature, such as ``int_domain { min: 0 }``.
     """

@@ -141,8 +141,7 @@ def names_beside(
     names the classes of that feature.
     """
     folders = {(storage.root, folder): storage for storage, folder in places}
-    beside = {(root, folder): _files_in(each, folder) for (root, folder), each in folders.items()}
-    files = [(folders[place], path) for place, paths in beside.items() for path in paths]
+    files = _files_in(folders)
     named = [each for each in files if each[1].endswith(_OF_FEATURE)]
     maps: list[Place] = []
     if not in_place:
@@ -150,12 +149,7 @@ def names_beside(
         maps = [each for each in files if _NAME.fullmatch(_base(each[1]))]
         if not maps:
             above = {(root, at.rpartition("/")[0]): each for (root, at), each in folders.items()}
-            maps = [
-                (storage, path)
-                for (_, folder), storage in above.items()
-                for path in _files_in(storage, folder)
-                if _NAME.fullmatch(_base(path))
-            ]
+            maps = [each for each in _files_in(above) if _NAME.fullmatch(_base(each[1]))]
     if not maps and not named:
         return {}
     of_records = features()
@@ -240,11 +234,14 @@ def _of_named(
             yield feature, [line.strip() for line in data.decode("utf-8", "replace").splitlines()]
 
 
-def _files_in(storage: Readable, folder: str) -> list[str]:
-    if is_web(storage.root):  # a web server need not list a folder
-        return []
-    entries = storage.list(folder, recursive=False)
-    return sorted(entry.path for entry in entries if entry.kind != "dir")
+def _files_in(folders: Mapping[tuple[str, str], Readable]) -> list[Place]:
+    found: list[Place] = []
+    for (root, folder), storage in folders.items():
+        if not is_web(root):  # a web server need not list a folder
+            entries = storage.list(folder, recursive=False)
+            paths = sorted(entry.path for entry in entries if entry.kind != "dir")
+            found += ((storage, path) for path in paths)
+    return found
 
 
 def _base(path: str) -> str:
