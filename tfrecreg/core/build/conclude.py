@@ -322,7 +322,6 @@ def _read_back(start: BuildStart, manifest: Manifest, folder: Storage, engine: E
 def _accept_skipped(
     start: BuildStart, entries: Sequence[Skipped | Remark], found: Mapping[str, Ledger]
 ) -> None:
-    """Refuse a build that lost more items than the limit allows."""
     lost = [each for each in entries if isinstance(each, Skipped)]
     items, skipped = sum(ledger.items for ledger in found.values()), len(lost)
     limit = max_skipped(start.prepared.settings)
@@ -343,7 +342,6 @@ def _accept_dropped(
     entries: Sequence[Skipped | Remark],
     found: Mapping[str, Ledger],
 ) -> None:
-    """Refuse a build if a split lost more objects than the limit allows."""
     written: Counter[str] = Counter()
     for shard in made:
         written[shard.entry.split] += shard.notes.objects

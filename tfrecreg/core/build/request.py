@@ -124,16 +124,6 @@ def _table(settings: DatasetConfig) -> dict[str, Any]:
     }
 
 
-def _to_save(request: BuildRequest, saved: DatasetConfig, used: DatasetConfig) -> dict[str, Any]:
-    """The settings to save in the dataset's file: only on request if it names source and data."""
-    if saved.source is not None and saved.raw is not None and not request.save:
-        return {}
-    keys = {*request.given(), *(key for key in ("source", "raw") if getattr(saved, key) is None)}
-    if used.options != saved.options:
-        keys.add("options")
-    return {key: value for key, value in _table(used).items() if key in keys}
-
-
 class GivenData(Protocol):
     """A source in this process. It reads data that a program passed to the build."""
 
@@ -204,9 +194,16 @@ def prepare(registry: Registry, request: BuildRequest, progress: Progress = SILE
     typed = {name: getattr(options.own, name, given) for name, given in settings.options.items()}
     numbers = {name: each for name, each in typed.items() if type(each) in (bool, int, float)}
     used = replace(settings, raw=raw_text, options={**settings.options, **numbers})
-    remember = _to_save(request, saved, used)
+    remember: dict[str, Any] = {}
+    if saved.source is None or saved.raw is None or request.save:
+        keys = {key for key in ("source", "raw") if getattr(saved, key) is None}
+        keys |= {*request.given(), *(("options",) if used.options != saved.options else ())}
+        remember = {key: value for key, value in _table(used).items() if key in keys}
     if "raw" in remember:
-        _expect_text(request.name, raw_text)
+        try:
+            raw_text.encode("utf-8")
+        except UnicodeEncodeError:
+            raise UsageError(f"the path of the raw data `{raw_text}` is not UTF-8") from None
     return Prepared(
         registry=registry,
         progress=progress,
@@ -242,17 +239,6 @@ def _expect_raw_named(
             hint=f"tfrecreg build {request.name} --raw PATH finds one; or name it with "
             f"`--source`: {', '.join(known.names(SourceRecord))}",
         )
-
-
-def _expect_text(name: str, raw: str) -> None:
-    """Refuse a path that cannot be written into the configuration."""
-    try:
-        raw.encode("utf-8")
-    except UnicodeEncodeError:
-        raise UsageError(
-            f"the path of the raw folder `{raw}` is not UTF-8, so it cannot be written into "
-            f"`{layout.dataset_path(name)}`"
-        ) from None
 
 
 def _raw(registry: Registry, request: BuildRequest, saved: str | None) -> tuple[RawStorage, str]:
@@ -366,19 +352,15 @@ def _unsaved(prepared: Prepared) -> dict[str, tuple[str, str]]:
         here["raw"] = there["raw"]  # the same folder, perhaps spelled differently
     found = _differences({key: here[key] for key in request.given()}, there)
     if request.options or prepared.settings.source != saved.source:
-        next_options = {**_UNDEALT, **_saved_options(prepared, saved)}
-        found |= _differences({**_UNDEALT, **prepared.entry.options}, next_options)
+        same = request.source in (None, saved.source)
+        known = plugins_of(registry.config)
+        next_options: dict[str, str] = {}
+        for given in {}, (saved.options if same else {}):
+            with suppress(TfrecregError):  # saved options may not fit this source
+                next_options = known.source_options(prepared.settings.source or "", given)[1]
+        used = {**_UNDEALT, **prepared.entry.options}
+        found |= _differences(used, {**_UNDEALT, **next_options})
     return found
-
-
-def _saved_options(prepared: Prepared, saved: DatasetConfig) -> dict[str, str]:
-    """The options that the next build would give to the source."""
-    same = prepared.request.source in (None, saved.source)
-    known = plugins_of(prepared.registry.config)
-    for given in (saved.options if same else {}), {}:
-        with suppress(TfrecregError):
-            return known.source_options(prepared.settings.source or "", given)[1]
-    return {}  # saved options do not fit this source, so all options in use differ from them
 
 
 def _changed(prepared: Prepared) -> tuple[str | None, dict[str, tuple[str, str]]]:

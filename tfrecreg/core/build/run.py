@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
+from contextlib import AbstractContextManager, ExitStack, closing, nullcontext, suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TypeVar
@@ -43,7 +43,7 @@ from tfrecreg.core.build.state import (
 from tfrecreg.core.check.gate import expect_policy
 from tfrecreg.core.registry.absence import expect_same_schema
 from tfrecreg.core.registry.manifest import RawTotals
-from tfrecreg.core.registry.registry import Dataset, Registry
+from tfrecreg.core.registry.registry import Registry
 from tfrecreg.core.registry.transaction import Transaction, transaction
 from tfrecreg.core.schema.proto import parse_schema
 from tfrecreg.core.storage.interface import Entry
@@ -109,7 +109,11 @@ def begin(prepared: Prepared, engine: Engine) -> BuildStart:
     for note in settings.notes():
         progress.note(note)
     dataset = prepared.registry.dataset(prepared.name)
-    _expect_buildable(dataset)
+    expect_no_foreign_files(dataset)
+    before = None
+    with suppress(ManifestError, NewerFormatError):  # building again replaces a damaged build
+        before = dataset.build_manifest()
+    expect_no_loss(dataset, before, "")
     base = choose_base(prepared)
     if prepared.data is not None:
         prepared.data.survey()
@@ -135,16 +139,6 @@ def begin(prepared: Prepared, engine: Engine) -> BuildStart:
         schema_is_new=schema is None,
         settings=settings,
     )
-
-
-def _expect_buildable(dataset: Dataset) -> None:
-    """Before any work, refuse a build that could not be published without losing files."""
-    expect_no_foreign_files(dataset)
-    try:
-        before = dataset.build_manifest()
-    except (ManifestError, NewerFormatError):
-        return  # building again replaces a damaged build
-    expect_no_loss(dataset, before, "")
 
 
 def _plan_salt(prepared: Prepared, files: Mapping[str, tuple[int, int]]) -> dict[str, str]:

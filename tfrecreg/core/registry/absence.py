@@ -234,7 +234,13 @@ def expect_same_schema(dataset: Dataset, default: str, *, drafted: bool = False)
     name, path = dataset.name, dataset.schema_path
     own = "the draft from the data" if drafted else "the source's own schema"
     digest = blake3(default.encode("utf-8")).hexdigest()
-    known = dict(_schemas(dataset))
+    known: dict[str, str] = {}
+    with suppress(ManifestError, NewerFormatError):  # building again replaces a damaged build
+        if (build := dataset.build_manifest()) is not None:
+            known[name] = build.schema.blake3
+    with suppress(ManifestError, NewerFormatError, MissingFileError):
+        for version in not_yanked(dataset)[-1:]:
+            known[f"{name}@{version}"] = dataset.release_manifest(version).schema.blake3
     of = next((each for each, found in known.items() if found != digest), None)
     if of is not None:
         message = (
@@ -253,15 +259,3 @@ def expect_same_schema(dataset: Dataset, default: str, *, drafted: bool = False)
     restore = schema_hint(dataset)
     hint = f"{restore}; or {accept}" if restore.startswith("restore") else accept
     raise UsageError(message, hint=hint)
-
-
-def _schemas(dataset: Dataset) -> Iterator[tuple[str, str]]:
-    """The names of the build and of the newest release, each with the digest of its schema. A
-    damaged build is ignored, because building again replaces it.
-    """
-    with suppress(ManifestError, NewerFormatError):
-        if (build := dataset.build_manifest()) is not None:
-            yield dataset.name, build.schema.blake3
-    with suppress(ManifestError, NewerFormatError, MissingFileError):
-        for version in not_yanked(dataset)[-1:]:
-            yield f"{dataset.name}@{version}", dataset.release_manifest(version).schema.blake3

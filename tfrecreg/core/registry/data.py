@@ -285,7 +285,14 @@ def resolve(registry: Registry, text: str) -> Build | Release:
     if reference.stage is not None:
         version = version_in_stage(dataset, reference.stage)
         reference = Reference(reference.name, str(version))
-    return _resolve_release(dataset, reference)
+    versions, exact = dataset.versions, reference.version
+    yanks: Mapping[Version, tuple[Yank, ...]] = {}
+    if exact is None:
+        yanks = yanked(dataset)
+        exact = reference.pick(each for each in versions if each not in yanks)
+    if exact is None or exact not in versions:
+        raise absent_version(dataset, reference, versions, yanks)
+    return open_release(dataset, exact)
 
 
 def version_in_stage(dataset: Dataset, stage: str) -> Version:
@@ -357,17 +364,6 @@ def _resolve_build(dataset: Dataset) -> Build:
     if manifest is None:
         raise absent_build(dataset)
     return Build(dataset, manifest, layout.build_folder(dataset.name))
-
-
-def _resolve_release(dataset: Dataset, reference: Reference) -> Release:
-    versions, version = dataset.versions, reference.version
-    yanks: Mapping[Version, tuple[Yank, ...]] = {}
-    if version is None:
-        yanks = yanked(dataset)
-        version = reference.pick(each for each in versions if each not in yanks)
-    if version is None or version not in versions:
-        raise absent_version(dataset, reference, versions, yanks)
-    return open_release(dataset, version)
 
 
 def open_release(dataset: Dataset, version: Version) -> Release:

@@ -256,14 +256,15 @@ def target_of(
 
 def _basis(text: str | None, given: str | None) -> str:
     """A note for a build outside of a registry: which manifest and schema it is checked against."""
+    basis = f"checked against the `{MANIFEST_NAME}`"
     if given is not None:
-        return f"checked against the `{MANIFEST_NAME}` in its folder and the schema that you named"
+        return f"{basis} in its folder and the schema that you named"
     if text is None:
         return (
-            f"checked against the `{MANIFEST_NAME}` in its folder, but against no schema, because "
-            f"the folder has no `{SCHEMA_NAME}`: name one with `--schema`"
+            f"{basis} in its folder, but against no schema, because the folder has no "
+            f"`{SCHEMA_NAME}`: name one with `--schema`"
         )
-    return f"checked against the `{MANIFEST_NAME}` and the `{SCHEMA_NAME}` in its folder"
+    return f"{basis} and the `{SCHEMA_NAME}` in its folder"
 
 
 def listed_shards(

@@ -51,8 +51,13 @@ def init(
     """Make `folder` a registry. The folder is made if it is missing."""
     storage = LocalStorage(os.path.expanduser(folder))  # noqa: PTH111 - never raises
     root = Path(storage.root)
-    if not nested:
-        _expect_no_registry_around(root)
+    if not nested and not os.path.lexists(root / CONFIG_NAME):
+        around = find_registry(root.parent)
+        if around is not None:  # the outer registry would silently ignore the new one
+            raise UsageError(
+                f"`{path_text(str(root))}` is inside the registry `{path_text(str(around))}`",
+                hint=f"use that one, or put an empty `{CONFIG_NAME}` into the folder first",
+            )
     try:
         root.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -72,18 +77,6 @@ def init(
         dvc=state,
         commands=_commands(storage.root, made, dvc_made=state == "made"),
     )
-
-
-def _expect_no_registry_around(root: Path) -> None:
-    """Refuse a folder inside another registry, which would silently ignore the new one."""
-    if os.path.lexists(root / CONFIG_NAME):
-        return
-    around = find_registry(root.parent)
-    if around is not None:
-        raise UsageError(
-            f"`{path_text(str(root))}` is inside the registry `{path_text(str(around))}`",
-            hint=f"use that one, or put an empty `{CONFIG_NAME}` into the folder first",
-        )
 
 
 def _commands(root: str, made: list[str], *, dvc_made: bool) -> tuple[str, ...]:

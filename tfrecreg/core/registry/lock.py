@@ -168,7 +168,10 @@ def new_folder(path: Path, what: str = "export") -> Iterator[LocalStorage]:
     missing = [each for each in path.parents if not each.exists()]
     name = f"{_PREFIX}{what}.{secrets.token_hex(8)}{_SUFFIX}"
     beside = LocalStorage(path.parent)
-    _remove_abandoned(beside)
+    for entry in list(beside.list(recursive=False)):
+        if entry.kind == "dir" and _HIDDEN.fullmatch(entry.path):
+            with suppress(StorageError):  # this user may not remove it
+                beside.remove_abandoned(entry.path)
     try:
         handle = _make_locked(str(path.parent / name))
         try:
@@ -199,13 +202,6 @@ def _make_locked(path: str) -> int:
         if os.fstat(handle).st_nlink:
             return handle
         os.close(handle)
-
-
-def _remove_abandoned(beside: LocalStorage) -> None:
-    for entry in list(beside.list(recursive=False)):
-        if entry.kind == "dir" and _HIDDEN.fullmatch(entry.path):
-            with suppress(StorageError):  # this user may not remove it
-                beside.remove_abandoned(entry.path)
 
 
 def _require_free(path: Path, shown: str) -> None:

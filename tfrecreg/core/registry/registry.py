@@ -256,21 +256,17 @@ def read_yanks(dataset: Dataset, version: Version) -> tuple[Yank, ...]:
         data = dataset.registry.storage.read(path)
     except MissingFileError:
         return ()
-    return parse_yanks(data, path)
-
-
-def parse_yanks(data: bytes, where: str) -> tuple[Yank, ...]:
     found = []
     for number, line in enumerate(data.splitlines(), 1):
-        with refusing(ManifestError, f"`{where}` is not a list of yanks: line {number}"):
+        with refusing(ManifestError, f"`{path}` is not a list of yanks: line {number}"):
             plain = strict_json(line)
             if not isinstance(plain, dict):
                 raise ValueError("not a JSON object")
-            has = f"`{where}`, line {number}: it has format"
+            has = f"`{path}`, line {number}: it has format"
             texts = texts_of(known_format(plain, YANKS_FORMAT, has), "created", "by", "reason")
             found.append(Yank(**texts))
     if not found:
-        raise ManifestError(f"`{where}` is not a list of yanks: the file is empty")
+        raise ManifestError(f"`{path}` is not a list of yanks: the file is empty")
     return tuple(dict.fromkeys(found))
 
 

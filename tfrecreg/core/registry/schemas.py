@@ -7,7 +7,6 @@ has the same meaning, and a release freezes the text that its manifest names.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
 
 from blake3 import blake3
 
@@ -53,13 +52,6 @@ def built_schema(resolved: Resolved) -> str:
 
 def schema_of_digest(dataset: Dataset, digest: str) -> str | None:
     """The schema with this digest, from any place that may have it; None if no place has it."""
-    for data in _candidates(dataset, digest):
-        if blake3(data).hexdigest() == digest:
-            return data.decode("utf-8", "replace")
-    return None
-
-
-def _candidates(dataset: Dataset, digest: str) -> Iterator[bytes]:
     folders = [layout.release_folder(dataset.name, each) for each in reversed(dataset.versions)]
     places = [
         f"{layout.build_folder(dataset.name)}/{SCHEMA_NAME}",
@@ -70,7 +62,10 @@ def _candidates(dataset: Dataset, digest: str) -> Iterator[bytes]:
     for place in places:
         # If a place has no such file, the next place may have it.
         with contextlib.suppress(TfrecregError):
-            yield dataset.registry.storage.read(place)
+            data = dataset.registry.storage.read(place)
+            if blake3(data).hexdigest() == digest:
+                return data.decode("utf-8", "replace")
+    return None
 
 
 def find_schema(name: str, *, registry: RegistryLike | None = None) -> tuple[str, str]:

@@ -58,7 +58,15 @@ def _keep_in_versions(change: Transaction, build: Manifest, version: Version) ->
     storage = dataset.registry.storage
     folder = layout.build_folder(dataset.name)
     copy = layout.version_folder(dataset.name, version)
-    _expect_leftover(dataset, copy, build, version)
+    if storage.stat(f"{copy}/{MANIFEST_NAME}") is not None:
+        released = layout.release_folder(dataset.name, version)
+        for data in git.blobs_of_refs(storage.root, released, MANIFEST_NAME):
+            other = parse_manifest(data, f"{released}/{MANIFEST_NAME} in git").release
+            if other is not None and other.build != build.digest:
+                raise ConflictError(
+                    f"`{copy}` holds the bytes of another `{dataset}@{version}`, which a branch or "
+                    "tag names: release under another number"
+                )
     with change.stage("versions") as staged:
         for path in (*build.entries, MANIFEST_NAME):
             # `expect_intact` reports a missing file.
@@ -73,21 +81,6 @@ def _keep_in_versions(change: Transaction, build: Manifest, version: Version) ->
         )
         change.undo(storage.remove, copy)
         change.replace(copy, staged, build, verified=True)
-
-
-def _expect_leftover(dataset: Dataset, copy: str, build: Manifest, version: Version) -> None:
-    """Refuse to replace the copy if a branch or tag has another release with this number."""
-    storage = dataset.registry.storage
-    if storage.stat(f"{copy}/{MANIFEST_NAME}") is None:
-        return
-    folder = layout.release_folder(dataset.name, version)
-    for data in git.blobs_of_refs(storage.root, folder, MANIFEST_NAME):
-        other = parse_manifest(data, f"{folder}/{MANIFEST_NAME} in git").release
-        if other is not None and other.build != build.digest:
-            raise ConflictError(
-                f"`{copy}` holds the bytes of another `{dataset}@{version}`, which a branch or tag "
-                "names: release under another number"
-            )
 
 
 _WAITING = "waiting for another command"

@@ -138,7 +138,13 @@ class Boxes:
         """
         label = self._labels.get(category)
         if label is None:
-            self._reject_category(name, category)
+            detail = f"{name} refers to a category that is not listed: {safe(str(category))}"
+            if self._view.options.dangling == "fail":
+                raise RawDataError(
+                    f"`{self._view.path}`: {detail}",
+                    hint="fix the file, or leave out such objects: --option dangling=drop",
+                )
+            self._view.remarks.drop("SRC115", detail, "category")
             return False
         found = self._box(name, bbox, around)
         if found is None:
@@ -233,16 +239,6 @@ class Boxes:
             return None
         remarks.add("SRC115", f"{detail}; it was kept", "box")
         return kept, bbox
-
-    def _reject_category(self, name: str, category: Any) -> None:
-        shown = safe(str(category))
-        detail = f"{name} refers to a category that is not listed: {shown}"
-        if self._view.options.dangling == "fail":
-            raise RawDataError(
-                f"`{self._view.path}`: {detail}",
-                hint="fix the file, or leave out such objects: --option dangling=drop",
-            )
-        self._view.remarks.drop("SRC115", detail, "category")
 
 
 _LARGEST_KEYPOINT = 1e30

@@ -314,23 +314,19 @@ def check_payloads(tally: Tally, seen: SeenShards) -> None:
     ]
     together = {shard.path for members in sets for shard, _ in members}
     sets += [[part] for path, part in parts.items() if path not in together]
+    known = {PayloadKind.EXAMPLE.value, TOO_LARGE}
     for members in sets:
         kinds: Counter[str] = Counter()
         for _, part in members:
             kinds.update(part.kinds)
         if mostly_examples(kinds):
             for shard, part in members:
-                _add_others(tally, shard, part)
-
-
-def _add_others(tally: Tally, shard: Shard, part: PayloadCounts) -> None:
-    known = {PayloadKind.EXAMPLE.value, TOO_LARGE}
-    strange = sum(number for kind, number in part.kinds.items() if kind not in known)
-    for where in part.others:
-        tally.add(SCH001, NOT_AN_EXAMPLE, where, split=shard.split)
-    if strange > len(part.others):
-        rest = strange - len(part.others)
-        tally.add(SCH001, NOT_AN_EXAMPLE, None, split=shard.split, count=rest)
+                for where in part.others:
+                    tally.add(SCH001, NOT_AN_EXAMPLE, where, split=shard.split)
+                rest = sum(number for kind, number in part.kinds.items() if kind not in known)
+                rest -= len(part.others)
+                if rest > 0:
+                    tally.add(SCH001, NOT_AN_EXAMPLE, None, split=shard.split, count=rest)
 
 
 DESCRIBED = "manifest.described"

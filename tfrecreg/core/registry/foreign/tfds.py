@@ -105,14 +105,6 @@ class TfdsInfo(msgspec.Struct, frozen=True, rename="camel"):
     location: _Location = _Location()
     redistribution_info: _Terms = _Terms()
 
-    @property
-    def license(self) -> str:
-        return self.redistribution_info.license
-
-    @property
-    def urls(self) -> tuple[str, ...]:
-        return self.location.urls
-
     def files(self, split: InfoSplit) -> tuple[str, ...]:
         of = split.shards
         values = {
@@ -131,7 +123,7 @@ class TfdsInfo(msgspec.Struct, frozen=True, rename="camel"):
     @property
     def doi(self) -> str:
         """The DOI from the citation or from the URL of a homepage; empty if neither has a DOI."""
-        texts = (self.citation, *self.urls)
+        texts = (self.citation, *self.location.urls)
         found = next((hit for text in texts if (hit := _DOI.search(text))), None)
         return found[1].rstrip(".)") if found else ""
 
