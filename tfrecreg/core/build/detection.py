@@ -57,10 +57,6 @@ class Detection:
     failed: tuple[str, ...]
     """Why some sources could not be asked, one line each."""
 
-    @property
-    def source(self) -> str:
-        return self.chosen.source
-
     def notes(self) -> Iterator[str]:
         """Lines about the chosen source, the names that it does not read, and other sources."""
         yield f"source `{self.chosen.source}`: `{self.raw}` has {self.chosen.found.reason}"

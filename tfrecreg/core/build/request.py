@@ -180,7 +180,7 @@ def prepare(registry: Registry, request: BuildRequest, progress: Progress = SILE
     detected: Detection | None = None
     source = settings.source
     if source is None:
-        _expect_raw_named(registry, request, settings, known)
+        _expect_raw_named(registry, request.name, settings.raw, known)
         raw, raw_text = _raw(registry, request, saved.raw)
         from tfrecreg.core.build.detection import detect_source
 
@@ -222,22 +222,19 @@ def prepare(registry: Registry, request: BuildRequest, progress: Progress = SILE
     )
 
 
-def _expect_raw_named(
-    registry: Registry, request: BuildRequest, settings: DatasetConfig, known: Plugins
-) -> None:
+def _expect_raw_named(registry: Registry, name: str, raw: str | None, known: Plugins) -> None:
     """Refuse a build if neither its source nor its raw data are known."""
-    manifest = made_before(registry, request.name)[1]
+    manifest = made_before(registry, name)[1]
     if manifest is not None and is_python_data(manifest):
         raise UsageError(
-            f"`{request.name}` was built from the data of a program, but this command does "
-            "not have that data",
+            f"`{name}` was built from the data of a program, which this command does not have",
             hint=f"{BUILD_AGAIN}; or name raw files: --source SOURCE --raw PATH",
         )
-    if settings.raw is None:
+    if raw is None:
         raise UsageError(
-            f"no source is known for `{request.name}`",
-            hint=f"tfrecreg build {request.name} --raw PATH finds one; or name it with "
-            f"`--source`: {', '.join(known.names(SourceRecord))}",
+            f"no source is known for `{name}`",
+            hint=f"tfrecreg build {name} --raw PATH finds one; or name it with `--source`: "
+            f"{', '.join(known.names(SourceRecord))}",
         )
 
 

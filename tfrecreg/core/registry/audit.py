@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from tfrecreg.core.registry import git, layout
@@ -81,12 +82,10 @@ def ever_released(registry: Registry) -> set[str]:
 def version_in(path: str) -> Version | None:
     """The version of the release that a file belongs to: ``registry/<name>/<version>/<file>``."""
     parts = path.split("/")
-    if len(parts) != 4 or parts[3] not in _FILES:
-        return None
-    try:
-        return parse_version(parts[2])
-    except UsageError:
-        return None
+    if len(parts) == 4 and parts[3] in _FILES:
+        with suppress(UsageError):
+            return parse_version(parts[2])
+    return None
 
 
 def _settled(registry: Registry, added: Sequence[FileChange], now: str | None) -> bool:

@@ -396,5 +396,5 @@ def _manifests_beside(dataset: Dataset, version: Version) -> dict[str, _Beside]:
 
 
 def _proves(made: _Beside, released: Manifest) -> bool:
-    build = released.release.build if released.release is not None else ""
-    return isinstance(made, Manifest) and made.digest == build
+    of = released.release
+    return isinstance(made, Manifest) and of is not None and made.digest == of.build

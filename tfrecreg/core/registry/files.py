@@ -167,11 +167,6 @@ def splits_of_places(places: Sequence[str]) -> list[str]:
     ]
 
 
-_WHERE = (
-    "name the folder of the raw data with `--raw`, or as `raw` in the dataset's file in `datasets/`"
-)
-
-
 def raw_totals(folder: str, progress: Progress = SILENT) -> RawTotals:
     """The number and total size of all files below `folder`, for any source.
 
@@ -196,5 +191,6 @@ def raw_totals(folder: str, progress: Progress = SILENT) -> RawTotals:
                 decoded += entry.size if size is None else size
                 ticker.add(1, entry.size)
     if stored == 0:
-        raise UsageError(f"the folder `{folder}` of raw data is empty", hint=_WHERE)
+        hint = "name another folder with `--raw`, or as `raw` in the dataset's file in `datasets/`"
+        raise UsageError(f"the folder `{folder}` of raw data is empty", hint=hint)
     return RawTotals(files=files, stored=stored, decoded=decoded)

@@ -59,11 +59,9 @@ def keep_indexes_of_release(dataset: Dataset) -> None:
     lost: list[FileEntry] = []
     with suppress(ManifestError, NewerFormatError):  # a damaged index is not used for comparisons
         build = dataset.build_manifest()
-        missing = [] if build is None else list(indexes_not_kept(registry, build))
         releases = (dataset.release_manifest(each).release for each in reversed(dataset.versions))
-        if build is not None and missing:
-            is_released = any(each is not None and each.build == build.digest for each in releases)
-            lost = missing if is_released else []
+        if build is not None and build.digest in (each.build for each in releases if each):
+            lost = list(indexes_not_kept(registry, build))
     for entry in lost:
         places = index_places(registry, layout.build_folder(dataset.name), entry)
         found = find_index(places, entry)

@@ -134,7 +134,6 @@ def _refused(registry: Registry, error: OSError) -> StorageError:
 _OURS = (layout.BUILDS, layout.RELEASES, layout.VERSIONS, layout.STATE)
 """Folders of a registry whose files only tfrecreg and DVC may write."""
 
-_PREFIX, _SUFFIX = ".tfrecreg-", ".tmp"
 _HIDDEN = re.compile(r"\.tfrecreg-(export|plan|salvage|site)\.[0-9a-f]{16}\.tmp")
 
 
@@ -166,7 +165,7 @@ def new_folder(path: Path, what: str = "export") -> Iterator[LocalStorage]:
     import secrets  # it imports `hmac` and more, which few need
 
     missing = [each for each in path.parents if not each.exists()]
-    name = f"{_PREFIX}{what}.{secrets.token_hex(8)}{_SUFFIX}"
+    name = f".tfrecreg-{what}.{secrets.token_hex(8)}.tmp"  # as in _HIDDEN
     beside = LocalStorage(path.parent)
     for entry in list(beside.list(recursive=False)):
         if entry.kind == "dir" and _HIDDEN.fullmatch(entry.path):

@@ -15,7 +15,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from contextlib import suppress
 from dataclasses import replace
 from itertools import accumulate, pairwise
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -119,7 +119,12 @@ def _range(words: str, bounds: tuple[str, str] | None, shards: Sequence[int]) ->
     records = sum(shards)
     if bounds is None:
         return range(records)
-    units = {_unit(words, each) for each in bounds if each}
+    units = set()
+    for each in filter(None, bounds):
+        match = _BOUND.fullmatch(each)
+        if match is None or ("." in match["value"] and match["unit"] != "%"):
+            raise _malformed(words)
+        units.add(match["unit"] or "")
     if len(units) > 1:
         raise UsageError(
             f"`{words}` mixes units: both bounds should be percentages, record numbers or shards",
@@ -132,13 +137,6 @@ def _range(words: str, bounds: tuple[str, str] | None, shards: Sequence[int]) ->
             f"`{words}` ends at record {stop}, before it begins at record {start}",
         )
     return range(start, stop)
-
-
-def _unit(words: str, bound: str) -> str:
-    match = _BOUND.fullmatch(bound)
-    if match is None or ("." in match["value"] and match["unit"] != "%"):
-        raise _malformed(words)
-    return match["unit"] or ""
 
 
 def _number(words: str, bound: str, unit: str, shards: Sequence[int]) -> int:
@@ -314,7 +312,7 @@ class SplitRecords:
     """The records of splits, numbered across all of their shards."""
 
     def __init__(self, shards: Sequence[Shard], name: str) -> None:
-        self._all = [(each, _entry(each)) for each in shards]
+        self._all = [(each, cast("ShardEntry", each.entry)) for each in shards]
         self._shards = [(each, entry) for each, entry in self._all if entry.records]
         self._name = name
         self._starts = [0, *accumulate(self.sizes)]
@@ -452,11 +450,6 @@ class SplitRecords:
     def _place(self, number: int) -> tuple[Shard, ShardEntry, int]:
         at = bisect_right(self._starts, number, hi=len(self._shards)) - 1
         return *self._shards[at], number - self._starts[at]
-
-
-def _entry(shard: Shard) -> ShardEntry:
-    assert shard.entry is not None
-    return shard.entry
 
 
 def _size(shard: Shard) -> int | None:

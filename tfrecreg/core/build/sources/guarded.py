@@ -105,7 +105,6 @@ class GuardedSource:
         return overrides(self._source, Source, "raw_path")
 
     def raw_files(self) -> Iterator[RawFile]:
-        """Every file that the examples are made from."""
         return self._listed("raw_files", partial(_entry, (RawFile,), self._codes))
 
     def items(self) -> Iterator[Item | Skipped | Remark]:
@@ -191,7 +190,6 @@ class GuardedSource:
         return self._call("raw_path", _TEXT_OR_NONE, split, key)
 
     def record(self, item: Item, sizes: dict[str, int]) -> Skipped | Record:
-        """The item's record, or the reason why it has none."""
         if self._deal is not None:
             here, item = item.split, item._replace(split=self._deal.source_split(item.split))
             made = self._made(item, sizes)

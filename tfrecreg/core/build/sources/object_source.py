@@ -70,8 +70,6 @@ class ObjectOptions:
 
 D = TypeVar("D")
 C = TypeVar("C")
-
-
 S = TypeVar("S", bound=Any)
 
 

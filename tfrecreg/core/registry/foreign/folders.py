@@ -396,18 +396,15 @@ def _check_split(
     if len(sound) < len(present):
         return
     total = sum(each.payload_bytes for each in sound)
-    of_split = f"for the split `{safe(split.name)}`"
     records = sum(each.records for each in sound)
     faults = []
     if not split.lengths and split.records not in (None, records):
-        said = f"says {split.records} records {of_split}, found {records}"
-        faults.append((SHD003, said))
+        faults.append((SHD003, f"{split.records} records", f"found {records}"))
     if split.bytes is not None and split.bytes != total:
-        said = f"says {split.bytes} bytes {of_split}, but the payloads have {total}"
-        faults.append((SHD012, said))
-    for code, said in faults:
+        faults.append((SHD012, f"{split.bytes} bytes", f"but the payloads have {total}"))
+    for code, said, found in faults:
         where = Location(split=split.name, tensorflow=TensorflowOutcome.READS)
-        message = f"`{INFO_NAME}` {said}"
+        message = f"`{INFO_NAME}` says {said} for the split `{safe(split.name)}`, {found}"
         tally.add(code, message, where, split=split.name, subject=split.name)
 
 
