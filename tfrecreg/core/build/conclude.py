@@ -197,7 +197,7 @@ def ledgers(
         counts = dict(sorted(skipped[split].items()))
         if items[split] != written[split] + sum(counts.values()):
             raise FailureError(
-                f"the ledger of the split `{split}` does not reconcile: {items[split]} items, "
+                f"the ledger of the split `{split}` does not add up: {items[split]} items, "
                 f"{written[split]} written, {sum(counts.values())} skipped"
             )
         found[split] = Ledger(

@@ -211,7 +211,7 @@ def parent_issues(
             found = dataset.release_manifest(version).digest
             yanks = read_yanks(dataset, version)
         except MissingFileError:
-            yield _issue(SRC101, path, f"{shown} is not there", *versions)
+            yield _issue(SRC101, path, f"{shown} is missing", *versions)
         except ManifestError:
             continue  # reported for the parent
         else:
@@ -232,7 +232,7 @@ def _parents(
         if parent is None:
             continue
         if parent >= version:
-            message = f"{version} says that its parent is {parent}, which does not come before it"
+            message = f"the parent of {version} should be an earlier release, but is {parent}"
             yield _issue(REG003, path, message, version)
             continue
         said = step(parent, version)
@@ -242,7 +242,7 @@ def _parents(
             )
             yield _issue(REG001, path, message, version)
         if parent not in there:
-            message = f"{version} was made after {parent}, which is not there"
+            message = f"{version} was made after {parent}, which is missing"
             yield _issue(REG003, path, message, version, parent)
         elif parent in links and links[parent].digest != link.parent_digest:
             message = (

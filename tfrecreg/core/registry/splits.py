@@ -346,7 +346,7 @@ class SplitRecords:
         hint = f"`tfrecreg check {self._name}` names them all"
         if missing:
             raise UsageError(
-                f"{self._some(missing)} are not here; one is `{missing[0].path}`", hint=hint
+                f"{self._some(missing)} are missing; one is `{missing[0].path}`", hint=hint
             )
         if altered:
             entry, size = altered[0]

@@ -158,7 +158,8 @@ class Transaction:
         with self._tracked(), self._published_with(manifest, beside or {}):
             if not self._storage.rename_dir(self._registry_path(staged), swap):
                 raise StorageError(
-                    f"`{swap}` is in the way", hint="`tfrecreg gc --apply` removes leftovers"
+                    f"the folder `{swap}` already exists",
+                    hint="`tfrecreg gc --apply` removes leftovers",
                 )
             self._storage.replace_dir(swap, folder)
         # The build is published. Leftovers do no harm, and the next command removes them.
