@@ -43,6 +43,12 @@ SOURCES = {
         "says in `raw_files` that `a.txt` has",
     ),
     "a file that is not there": (FILE, 'yield RawFile("b.txt", 1, 1)', "`b.txt`, which does not"),
+    "labels of no feature": (
+        SCHEMA,
+        f'{SCHEMA}\n\n    def labels(self):\n        return {{"label": ["a"]}}',
+        "has names in `labels` for `label`, but neither the records nor the schema have this "
+        "feature",
+    ),
     "a method that is misspelt": (
         SCHEMA,
         f"{SCHEMA}\n\n    def descibe(self):\n        return {{}}",

@@ -17,7 +17,7 @@ import msgspec
 from blake3 import blake3
 
 from tfrecreg.core.build.plan import Plan
-from tfrecreg.core.build.request import ChangedSettings, max_dropped, max_skipped
+from tfrecreg.core.build.request import ChangedSettings, Prepared, max_dropped, max_skipped
 from tfrecreg.core.build.shard import MadeShard
 from tfrecreg.core.build.sources.interface import Remark, Skipped
 from tfrecreg.core.build.state import BuildRecord, expect_raw_unchanged, remember
@@ -47,12 +47,13 @@ from tfrecreg.core.registry.manifest import (
     seal,
 )
 from tfrecreg.core.registry.transaction import Transaction
+from tfrecreg.core.schema.proto import parse_schema
 from tfrecreg.core.storage.interface import Storage
 from tfrecreg.core.values.codes import SRC047
 from tfrecreg.core.values.config import FailOn
 from tfrecreg.core.values.documents import canonical_json, update_toml
 from tfrecreg.core.values.errors import FailureError, RefusedError
-from tfrecreg.core.values.text import ShortRepr
+from tfrecreg.core.values.text import ShortRepr, did_you_mean
 from tfrecreg.core.workers.interface import Engine
 
 if TYPE_CHECKING:
@@ -223,6 +224,8 @@ def assemble(
     features: Counter[str] = Counter()
     for shard in made:
         features.update(shard.notes.features)
+    declared = (each.name for each in parse_schema(start.schema, SCHEMA_NAME).features)
+    _expect_features(prepared, labels, {*features, *declared})
     files = [shard.index for shard in made]
     own = (
         (LABELS_NAME, canonical_json(labels) + b"\n"),
@@ -258,6 +261,22 @@ def assemble(
     with folder.create(MANIFEST_NAME) as writer:
         writer.write(render_manifest(manifest))
     return manifest
+
+
+def _expect_features(prepared: Prepared, labels: Iterable[str], known: Collection[str]) -> None:
+    """Refuse class names for a feature that neither a record nor the schema has.
+
+    The feature may be a prefix of known features (`…/keypoint` of `…/keypoint/x`). It may also be
+    the ids of classes (`…/id`), if the labels (`…/label`) are known.
+    """
+    for feature in labels:
+        ids_of = f"{feature.removesuffix('/id')}/label"
+        below = f"{feature}/"
+        if feature in known or ids_of in known or any(name.startswith(below) for name in known):
+            continue
+        about = f"`{feature}`, but neither the records nor the schema have this feature"
+        about += did_you_mean(feature, known)
+        raise prepared.source.plugin_id.error(f"has names in `labels` for {about}")
 
 
 def ledger_lines(entries: Iterable[Skipped | Remark]) -> bytes:

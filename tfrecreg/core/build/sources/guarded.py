@@ -203,7 +203,7 @@ class GuardedSource:
             if self._is_trusted:
                 return _record(self._source.example(item), sizes)
             with calling():
-                made = _checked(self._source.example(item), self._codes)
+                made = _checked(self._source.example(item), item, self._codes)
                 return _record(made, sizes)
         except Exception as error:
             what = f"failed on `{item.key}` of the split `{item.split}`"
@@ -314,9 +314,12 @@ def _entry(kinds: tuple[type[E], ...], own: frozenset[str], entry: object) -> E:
     return found
 
 
-def _checked(made: Any, own: frozenset[str]) -> Written | Skipped:
+def _checked(made: Any, item: Item, own: frozenset[str]) -> Written | Skipped:
     if isinstance(made, Skipped):
-        return _entry((Skipped,), own, made)
+        skipped = _entry((Skipped,), own, made)
+        if skipped[:2] != item[:2]:
+            raise _Wrong(f"it skipped `{skipped.key}` of `{skipped.split}` instead")
+        return skipped
     example, remarks = made if isinstance(made, Written) else (made, ())
     if not isinstance(example, Mapping):
         raise _Wrong(f"expected an example, found {type_text(example)}")
