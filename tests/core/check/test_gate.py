@@ -218,7 +218,21 @@ def damaged_report(root: Path) -> tuple[Path, dict[str, Any]]:
         (lambda report: report.update(findings=[]), "`summary.findings` is 1, found 0"),
         (
             lambda report: report["findings"][0].update(severity="warning"),
-            "`summary.severities` is ",
+            "`summary.severities.error` is 1, found 0",
+        ),
+        (
+            lambda report: (
+                report["findings"][0].update(severity="info"),
+                report["summary"].update(severities={"error": 0, "warning": 0, "info": 1}),
+            ),
+            "CRC002 has the severity error, found info",
+        ),
+        (
+            lambda report: (
+                report["findings"][0].update(severity="info"),
+                report["summary"].pop("severities", None),
+            ),
+            "CRC002 has the severity error, found info",
         ),
         (
             lambda report: report.update(status="pass", errors=["a shard was not read"]),

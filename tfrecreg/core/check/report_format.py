@@ -6,6 +6,7 @@ import json
 import posixpath
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -18,9 +19,10 @@ from tfrecreg.core.check.scan.interface import Target, Validator
 from tfrecreg.core.registry import layout
 from tfrecreg.core.registry.manifest import MANIFEST_NAME
 from tfrecreg.core.storage.raw import file_from_here
+from tfrecreg.core.values.codes import CORE_CODES, QRY001
 from tfrecreg.core.values.documents import known_format, no_duplicates, refusing
 from tfrecreg.core.values.errors import UsageError
-from tfrecreg.core.values.findings import Code, Measure
+from tfrecreg.core.values.findings import Code, Finding, Measure, Severity
 from tfrecreg.core.values.text import listed, safe
 
 _LONGEST = 4096
@@ -177,15 +179,42 @@ def parse_report(data: bytes, where: str, target: str) -> Report:
     return replace(report, measures=tuple(_measure(*each) for each in measures.items()))
 
 
+_BY_SCHEMA = "SCH"
+"""The family of codes whose severity a schema or TFDV may lower."""
+
+
 def _contradictions(found: Report, said: _Summary) -> Iterator[str]:
-    """Contradictions within a report, which was then edited or cut."""
+    """Contradictions within a report, or between the report and the codes. Such a report was edited
+    or cut.
+    """
+    counted = severities_of(found.findings)
     if said.findings != len(found.findings):
         yield f"`summary.findings` is {said.findings}, found {len(found.findings)}"
-    counted = severities_of(found.findings)
-    if said.severities and said.severities != counted:
-        yield f"`summary.severities` is {safe(str(said.severities))}, found {counted}"
+    for severity, number in said.severities.items():
+        here = counted.get(severity)
+        if number != here:
+            yield f"`summary.severities.{safe(severity)}` is {number}, found {here}"
+    for finding in found.findings:
+        code, given = CORE_CODES.get(finding.code), finding.severity
+        if found.judged or code is None or code.code.startswith(_BY_SCHEMA):
+            continue
+        expected = _severity_of(finding, code, found.basis)
+        if given.rank < expected.rank:
+            yield f"{code.code} has the severity {expected.value}, found {given.value}"
     if (found.status == "error") != bool(found.errors):
         yield f"`status` is {found.status}, but the number of `errors` is {len(found.errors)}"
+
+
+def _severity_of(finding: Finding, code: Code, basis: Basis | None) -> Severity:
+    """Return the code's severity. A finding about a question of the gate has the severity that the
+    gate sets.
+    """
+    questions = basis.limits.get("questions", {}) if basis is not None else {}
+    question = questions.get(finding.fingerprint.rpartition(":")[2])
+    if code is QRY001 and isinstance(question, dict):
+        with suppress(ValueError):
+            return Severity(question.get("severity"))
+    return code.severity
 
 
 def _measure(name: str, value: Any) -> Measure:
