@@ -101,7 +101,7 @@ def test_an_array_of_two_dimensions_is_a_tensor() -> None:
         (np.array(0.1), "float32 does not hold 0.1 of type `float64` exactly"),
         ([0.1, np.float64(0.1)], "float32 does not hold 0.1 from a list of `float64` exactly"),
         ((1, np.float64(1e-50)), "float32 does not hold 1e-50 from a list of `float64` exactly"),
-        (1e300, "float32 holds numbers up to"),
+        (1e300, "1e+300"),
         (1j, "`complex`"),
         (np.array([1j]), "complex128"),
         (np.array(["2020-01-01"], "datetime64[D]"), "datetime64[D]"),

@@ -148,11 +148,11 @@ def test_absent_ones_are_counted() -> None:
     [
         (
             PARTS + 'sparse_feature { name: "s" value_feature { name: "v" } }',
-            "sparse feature `s` needs a value feature",
+            "sparse feature `s` has no index feature",
         ),
         (
             PARTS + 'sparse_feature { name: "s" index_feature { name: "i" } }',
-            "sparse feature `s` needs a value feature",
+            "sparse feature `s` has no value feature",
         ),
         (
             PARTS + 'sparse_feature { name: "s" index_feature { name: "v" } '

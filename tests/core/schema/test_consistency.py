@@ -39,6 +39,7 @@ def x(body: str) -> str:
         ),
         (x("type: INT int_domain {\n    min: 5 max: 3 }"), "2: feature `x` has `min` 5 above"),
         (x("type: FLOAT float_domain { min: 0.5 max: -0.5 }"), "2: feature `x` has `min` 0.5"),
+        (x("type: FLOAT float_domain { max: nan }"), "2: feature `x` has NaN for its max"),
         ("int_domain { name: 'd' min: 2 max: 1 }", "1: domain `d` has `min` 2 above `max` 1"),
         ("string_domain { value: 'a' }", " a `string_domain` of the schema has no name"),
         ("string_domain { name: 'd' }\nint_domain { name: 'd' }", "1: domain `d` is defined twice"),
@@ -47,12 +48,23 @@ def x(body: str) -> str:
             x("type: INT value_counts { value_count {} value_count { min: 3 max: 2 } }"),
             "2: feature `x` has `min` 3 above `max` 2",
         ),
+        (x("type: INT value_count { min: -1 }"), "2: feature `x` has a negative `min`"),
         (
             x("type: INT shape {\n    dim { size: 3 }\n    dim { size: -1 }\n  }"),
             "2: feature `x` has a dimension of size -1",
         ),
+        (x("type: INT presence { min_fraction: 1.5 }"), "2: feature `x` has the min_fraction"),
+        (x("type: INT presence { min_count: -2 }"), "2: feature `x` has the min_count -2, which"),
         (x("type: INT in_environment: 'S' not_in_environment: 'S'"), "2: feature `x` is included"),
         (x("type: BYTES bool_domain {}"), "2: feature `x` is BYTES, but its `bool_domain` names"),
+        (x("type: BYTES bool_domain { true_value: '1' false_value: '1' }"), "2: feature `x` has"),
+        (
+            x(
+                "type: BYTES string_domain { value: 'a' } distribution_constraints "
+                "{ min_domain_mass: 2 }"
+            ),
+            "2: feature `x` has the min_domain_mass 2, which is not from 0 to 1",
+        ),
         (
             'feature { name: "v" type: INT }\n'
             'sparse_feature { name: "s" index_feature { name: "i" } value_feature { name: "v" } }',
@@ -101,7 +113,6 @@ def test_features_out_of_validation_are_held_to_their_names_only() -> None:
         x("type: INT int_domain {} distribution_constraints { min_domain_mass: 0.5 }"),
         x("type: BYTES string_domain {}"),
         x("type: FLOAT unique_constraints { max: 3 }"),
-        x("type: INT presence { min_fraction: 1.5 min_count: -2 } value_count { min: -1 }"),
         x('type: BYTES time_domain { string_format: "%Q" }'),
         x("type: INT skew_comparator { infinity_norm { threshold: nan } }"),
     ],

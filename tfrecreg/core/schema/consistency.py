@@ -7,6 +7,7 @@ cycle stage of a feature excludes it from validation, only its name must be vali
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -81,7 +82,7 @@ def contradictions(message: Any) -> Contradictions:
             name = "/".join(getattr(weighted, group).step)
             yield from _undeclared(name, weighted.name, subject, features)
     names = ("min_examples_count", "max_examples_count")
-    yield from _bounds(message.dataset_constraints, "", "the schema", names)
+    yield from _bounds(message.dataset_constraints, "", "the schema", names, is_count=True)
 
 
 def _names(messages: Iterable[Any], group: str, declared: dict[str, Any]) -> Contradictions:
@@ -95,10 +96,20 @@ def _names(messages: Iterable[Any], group: str, declared: dict[str, Any]) -> Con
 
 
 def _bounds(
-    message: Any, owner: str, subject: str, names: tuple[str, str] = ("min", "max")
+    message: Any,
+    owner: str,
+    subject: str,
+    names: tuple[str, str] = ("min", "max"),
+    *,
+    is_count: bool = False,
 ) -> Contradictions:
-    """Find bounds in the wrong order."""
+    """Find bounds that are NaN, bounds in the wrong order, and counts with negative bounds."""
     low, high = (getattr(message, name) for name in names)
+    for name, bound in zip(names, (low, high), strict=True):
+        if math.isnan(bound):
+            yield owner, f"{subject} has NaN for its {name}"
+        if is_count and bound < 0:
+            yield owner, f"{subject} has a negative `{name}`"
     if all(map(message.HasField, names)) and low > high:
         low, high = (f"{each:g}" if isinstance(each, float) else each for each in (low, high))
         yield owner, f"{subject} has `{names[0]}` {low} above `{names[1]}` {high}"
@@ -117,12 +128,15 @@ def _of_sparse(sparse: Any, features: Mapping[str, Any]) -> Contradictions:
         yield from _undeclared(sparse.value_feature.name, name, subject, features)
     if stage_of(sparse) in IGNORED_STAGES:
         return
-    if not sparse.index_feature or not sparse.HasField("value_feature"):
-        yield name, f"{subject} needs a value feature and at least one index feature"
+    if not sparse.index_feature:
+        yield name, f"{subject} has no index feature"
     for index in sparse.index_feature:
         kind = type_of(features[index.name])
         if kind not in ("INT", None):
-            yield name, f"{subject} has the index `{safe(index.name)}` of type {kind}, expected INT"
+            what = f"has the index `{safe(index.name)}` of type {kind}, expected INT"
+            yield name, f"{subject} {what}"
+    if not sparse.HasField("value_feature"):
+        yield name, f"{subject} has no value feature"
     dimensions, indices = len(sparse.dense_shape.dim), len(sparse.index_feature)
     if sparse.HasField("dense_shape") and dimensions != indices:
         yield name, f"{subject} has {dimensions} dimensions and {indices} indices"
@@ -133,15 +147,11 @@ def _of_feature(message: Any, domains: Mapping[str, str]) -> Contradictions:
     if stage_of(message) in IGNORED_STAGES:
         return
     subject = f"feature `{safe(message.name)}`"
-    for dim in message.shape.dim:
-        if dim.size < 0:
-            yield message.name, f"{subject} has a dimension of size {dim.size}"
-    for name in sorted({*message.in_environment} & {*message.not_in_environment}):
-        what = f"is included in the environment `{safe(name)}` and excluded from it"
+    for what in _of_values(message):
         yield message.name, f"{subject} {what}"
     counts = (message.value_count, message.unique_constraints, *message.value_counts.value_count)
     for count in counts:
-        yield from _bounds(count, message.name, subject)
+        yield from _bounds(count, message.name, subject, is_count=True)
     which = message.WhichOneof("domain_info")
     for what in _of_domain(message, which, domains) if which else ():
         yield message.name, f"{subject} {what}"
@@ -151,6 +161,20 @@ def _of_feature(message: Any, domains: Mapping[str, str]) -> Contradictions:
     yield from _names(members, "feature", {})
     for member in members:
         yield from _of_feature(member, domains)
+
+
+def _of_values(message: Any) -> Iterator[str]:
+    presence, mass = message.presence, message.distribution_constraints.min_domain_mass
+    for name, share in (("min_fraction", presence.min_fraction), ("min_domain_mass", mass)):
+        if not 0 <= share <= 1:
+            yield f"has the {name} {share:g}, which is not from 0 to 1"
+    if presence.min_count < 0:
+        yield f"has the min_count {presence.min_count}, which is below 0"
+    for dim in message.shape.dim:
+        if dim.size < 0:
+            yield f"has a dimension of size {dim.size}"
+    if both := set(message.in_environment) & set(message.not_in_environment):
+        yield f"is included in the environment `{safe(min(both))}` and excluded from it"
 
 
 def _of_domain(message: Any, which: str, domains: Mapping[str, str]) -> Iterator[str]:
@@ -164,8 +188,11 @@ def _of_domain(message: Any, which: str, domains: Mapping[str, str]) -> Iterator
         yield f"is {kind}, but a `{name}` is for {' or '.join(types)}"
     domain = getattr(message, which)
     if which == "bool_domain":
-        if kind == "BYTES" and not (domain.true_value or domain.false_value):
+        given = domain.HasField("true_value") or domain.HasField("false_value")
+        if kind == "BYTES" and not given:
             yield "is BYTES, but its `bool_domain` names no strings for true and false"
+        if given and domain.true_value == domain.false_value:
+            yield "has the same string for true and false"
     elif which in ("time_domain", "time_of_day_domain"):
         form = domain.WhichOneof("format")
         wanted = {"BYTES": "string_format", "INT": "integer_format"}.get(kind or "", form)
