@@ -7,7 +7,7 @@ import pytest
 from tfrecreg.core.example.values import bytes_feature, int64_feature
 from tfrecreg.core.schema.check import Checker
 from tfrecreg.core.schema.compiled import compile_schema
-from tfrecreg.core.schema.domain_check import time_pattern
+from tfrecreg.core.schema.domain_check import is_packed_time, time_pattern
 from tfrecreg.core.schema.proto import parse_schema
 
 
@@ -63,6 +63,17 @@ def test_a_format_with_what_is_not_known_is_not_checked() -> None:
     assert problems(body, bytes_feature("anything")) == []
 
 
+def test_packed_times_are_those_of_a_day() -> None:
+    def packed(hours: int, minutes: int, seconds: int, nanos: int) -> int:
+        return ((hours * 64 + minutes) * 64 + seconds) << 30 | nanos
+
+    assert is_packed_time(0)
+    assert is_packed_time(packed(23, 59, 59, 999_999_999))
+    for wrong in ((24, 0, 0, 0), (0, 60, 0, 0), (0, 0, 60, 0), (0, 0, 0, 10**9)):
+        assert not is_packed_time(packed(*wrong))
+    assert not is_packed_time(-1)
+
+
 def problems(body: str, feature: object) -> list[tuple[str, str, str | None]]:
     checker = Checker(compile_schema(parse_schema(f'feature {{ name: "x" {body} }}')))
     return [(p.code.code, p.message, p.detail) for p in checker({"x": feature})]  # type: ignore[dict-item]
@@ -77,5 +88,10 @@ def test_times_are_checked_in_their_format() -> None:
             "`x` should be a time in the format `%Y-%m-%d`",
             "found `31.1.2024`, value 1 of 2",
         )
+    ]
+    body = "type: INT time_of_day_domain { integer_format: PACKED_64_NANOS }"
+    assert problems(body, int64_feature(0)) == []
+    assert problems(body, int64_feature(2**60)) == [
+        ("SCH006", "`x` should be a time in the format `PACKED_64_NANOS`", f"found {2**60}")
     ]
     assert problems("type: INT time_domain { integer_format: UNIX_DAYS }", int64_feature(-5)) == []

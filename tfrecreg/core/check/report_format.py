@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from tfrecreg._version import JSON_VERSION, __version__
-from tfrecreg.core.check.reports import Report, severities_of
+from tfrecreg.core.check.reports import Basis, Report, severities_of
 from tfrecreg.core.check.scan.interface import Target, Validator
 from tfrecreg.core.registry import layout
 from tfrecreg.core.registry.manifest import MANIFEST_NAME

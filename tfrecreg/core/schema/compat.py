@@ -146,7 +146,8 @@ def _values_within(inner: SchemaFeature, outer: SchemaFeature) -> bool:
     if isinstance(domain, StringDomain) or (isinstance(domain, BoolDomain) and is_text):
         return isinstance(mine, (StringDomain, BoolDomain)) and mine.allowed <= domain.allowed
     if isinstance(domain, TimeDomain):
-        return mine == domain or not domain.string_format
+        unchecked = not domain.string_format and domain.integer_format != "PACKED_64_NANOS"
+        return mine == domain or unchecked
     zero_or_one = IntDomain(0, 1)
     allowed = zero_or_one if isinstance(domain, BoolDomain) else domain
     found = zero_or_one if isinstance(mine, BoolDomain) and not is_text else mine

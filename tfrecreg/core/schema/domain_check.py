@@ -75,6 +75,8 @@ def value_check(feature: SchemaFeature) -> ValueCheck | None:
         case TimeDomain(string_format=form) if is_text:
             pattern = time_pattern(form)
             return None if pattern is None else _each(pattern.fullmatch)
+        case TimeDomain(integer_format="PACKED_64_NANOS"):  # otherwise any number is a time
+            return _each(is_packed_time)
     return None
 
 
@@ -257,3 +259,15 @@ def time_pattern(form: str) -> re.Pattern[bytes] | None:
         for number, part in enumerate(parts)
     )
     return re.compile("".join(patterns).encode())
+
+
+def is_packed_time(number: int) -> bool:
+    """Whether a number is a time of day in the format `PACKED_64_NANOS`, ZetaSQL's layout of TIME.
+
+    Its 47 bits are, from the top, 5 for the hour, 6 for the minute, 6 for the second and 30 for the
+    nanoseconds.
+    """
+    hours, rest = number >> 42, number & (1 << 42) - 1
+    minutes, rest = rest >> 36, rest & (1 << 36) - 1
+    seconds, nanos = rest >> 30, rest & (1 << 30) - 1
+    return 0 <= hours < 24 and minutes < 60 and seconds < 60 and nanos < 10**9
