@@ -324,7 +324,11 @@ LFS_POINTER = "a git-LFS pointer"
 _KNOWN = (
     (b"version https://git-lfs", LFS_POINTER),
     (b"\x83\xaf\x70\xd1\x0d\x88\x4a\x3f", "an ArrayRecord, or other Riegeli records"),
+    (b"PK\x03\x04", "a ZIP archive"),
+    (b"\x89PNG", "a PNG image"),
+    (b"\xff\xd8\xff", "a JPEG image"),
     (b"PAR1", "a Parquet file"),
+    (b"\x89HDF", "an HDF5 file"),
 )
 ZLIB = "zlib, TensorFlow's `ZLIB`"
 """The description of an unsupported compression."""

@@ -206,17 +206,27 @@ def strays(registry: Registry) -> list[str]:
 
 
 def schema_hint(dataset: Dataset) -> str:
-    """How to get a missing schema back: from git, from the newest release, or as a draft."""
+    """How to get a missing schema back: from git, from a release that fits, or as a draft."""
     from tfrecreg.core.registry import git
 
-    name, path, storage = dataset.name, dataset.schema_path, dataset.registry.storage
-    if command := git.restore_command(storage.root, path):
+    name, path = dataset.name, dataset.schema_path
+    if command := git.restore_command(dataset.registry.storage.root, path):
         return f"restore it: {command}"
-    for version in dataset.versions[-1:]:
+    for version in reversed(dataset.versions):
         copy = f"{layout.release_folder(name, version)}/{SCHEMA_NAME}"
-        if storage.stat(copy) is not None:
+        if _fits(dataset, version):
             return f"restore it: cp {copy} {shlex.quote(path)}"
     return f"`tfrecreg schema infer {name} --output {path}` drafts one"
+
+
+def _fits(dataset: Dataset, version: Version) -> bool:
+    """Whether the release's schema is undamaged and, if there is a build, equals the build's."""
+    with suppress(ManifestError, NewerFormatError, MissingFileError):
+        build = dataset.build_manifest()
+        schema = dataset.release_manifest(version).schema
+        dataset.release_schema(version, schema.blake3)
+        return build is None or build.schema == schema
+    return False
 
 
 def expects_schema(dataset: Dataset) -> bool:
