@@ -7,6 +7,7 @@ stored without loss is an error that names the feature.
 from __future__ import annotations
 
 import io
+import math
 import struct
 import sys
 from collections.abc import Iterable, Mapping
@@ -120,8 +121,9 @@ def _packed_ints(values: tuple[int, ...]) -> bytes:
 def _packed_floats(values: tuple[Any, ...]) -> bytes:
     try:
         return struct.pack(f"<{len(values)}f", *values)
-    except OverflowError as error:
-        raise ValueError(f"float32 holds numbers up to 3.4028235e38: {error}") from None
+    except OverflowError:
+        wrong = max(filter(math.isfinite, values), key=abs)
+        raise ValueError(f"float32 holds numbers up to 3.4028235e38, found {wrong}") from None
     except struct.error as error:
         raise TypeError(f"expected numbers that float32 holds: {error}") from None
 
