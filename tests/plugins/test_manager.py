@@ -163,8 +163,7 @@ def test_a_clash_is_listed_and_neither_wins(site: Site) -> None:
     with pytest.raises(PluginError) as caught:
         found.find(SourceRecord, "lines")
     assert caught.value.message == (
-        "the source `lines` is announced by `alpha` 1.0 (entry point `main`) "
-        "and by `beta` 2.0 (entry point `main`)"
+        "the source `lines` is announced by `alpha` 1.0 and by `beta` 2.0"
     )
     assert caught.value.hint == "choose one: `--source alpha:lines` or `--source beta:lines`"
     with pytest.raises(PluginError):

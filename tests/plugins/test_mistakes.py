@@ -49,11 +49,6 @@ SOURCES = {
         "has names in `labels` for `label`, but neither the records nor the schema have this "
         "feature",
     ),
-    "a method that is misspelt": (
-        SCHEMA,
-        f"{SCHEMA}\n\n    def descibe(self):\n        return {{}}",
-        "`Lines.descibe` is not a method of Source; did you mean `describe`?",
-    ),
     "a method that is missing": ("def schema(self)", "def _schema(self)", "has no `schema`"),
     "options that are not frozen": (
         "@dataclass(frozen=True)",
@@ -68,7 +63,6 @@ SOURCES = {
 
 VALIDATORS = {
     "a name that does not exist": ("text != text.lower()", "txt", "(capitals.py, line"),
-    "a method that is misspelt": ("def look", "def loook", "did you mean `look`?"),
     "no method": ("def look", "def _look", "has no `look`"),
 }
 

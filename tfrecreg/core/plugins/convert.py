@@ -38,13 +38,12 @@ from tfrecreg.core.plugins.exporters import (
 from tfrecreg.core.records.hashing import DIGEST_BYTES, ContentHasher, content_digest, record_digest
 from tfrecreg.core.storage.interface import Storage
 from tfrecreg.core.values.errors import FailureError
-from tfrecreg.core.values.text import ExtensionPoint
 
 DESCRIPTION_NAME = "tfrecreg.json"
 _FORMAT_VERSION = 1
 
 
-class RecordFormat(ExtensionPoint, ABC):
+class RecordFormat(ABC):
     """Writes and reads the file of a shard, in workers. Picklable."""
 
     @abstractmethod

@@ -21,7 +21,7 @@ from tfrecreg.core.images.decoder import (
     require_pillow,
 )
 from tfrecreg.core.images.model import ImageError, ImageHeader
-from tfrecreg.core.images.read import read_header, sniff
+from tfrecreg.core.images.read import read_header
 from tfrecreg.core.plugins.bundled import DECODERS, DISABLE
 from tfrecreg.core.plugins.guard import PluginId, called, calling, failure
 from tfrecreg.core.values.errors import MissingExtraError, SchemaError, TfrecregError
@@ -211,12 +211,8 @@ class GuardedDecoder(FeatureDecoder):
         return found and found._replace(format=safe(found.format, limit=40))
 
     def thumbnail(self, data: bytes, side: int) -> Thumbnail | None:
-        found: Any = self._call("Thumbnail NoneType", "thumbnail", data, side)
-        if found is None:
-            return None
-        if not isinstance(found.data, bytes) or sniff(found.data) != found.format:  # for a page
-            raise self._plugin_id.error(f"returned a thumbnail that is not a {found.format}")
-        return Thumbnail(*found)
+        found: Thumbnail | None = self._call("Thumbnail NoneType", "thumbnail", data, side)
+        return found
 
     def caption(self, data: bytes) -> str:
         found = safe(self._call("str", "caption", data), limit=_CAPTION)

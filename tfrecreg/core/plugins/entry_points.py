@@ -68,31 +68,19 @@ def with_plugins(path: Sequence[str] | None = None) -> Iterator[metadata.Distrib
     from importlib import metadata
 
     where: dict[str, Any] = {} if path is None else {"path": list(path)}
-    seen: set[str] = set()
+    seen = {OURS}
     for found in metadata.distributions(**where):
-        if not _mentions_plugins(found):
-            continue
-        try:
+        if _mentions_plugins(found):
             name = canonical_name(identity(found)[0])
-        except Exception:
-            yield found  # it has no name to compare, and is reported as broken later
-            continue
-        if name in seen or name == OURS:
-            continue
-        seen.add(name)
-        # The first may have no plugins: then the package that Python imports has none.
-        first = next(iter(metadata.distributions(name=name, **where)), found)
-        if _mentions_plugins(first):
-            yield first
+            if name not in seen:
+                seen.add(name)
+                yield found
 
 
 def identity(distribution: metadata.Distribution) -> tuple[str, str]:
     """Name and version of a distribution."""
     found: Any = distribution.metadata
-    if not found["Name"] or not found["Version"]:
-        place = distribution.locate_file("")
-        raise Broken(f"a distribution in `{place}` has no name or no version in its metadata")
-    return found["Name"], found["Version"]
+    return found["Name"] or "", found["Version"] or ""
 
 
 def canonical_name(distribution: str) -> str:

@@ -8,7 +8,6 @@ writes the other files. An exporter that writes the records to files of another 
 
 from __future__ import annotations
 
-from abc import ABC
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -46,7 +45,6 @@ from tfrecreg.core.values.errors import (
 )
 from tfrecreg.core.values.progress import Progress
 from tfrecreg.core.values.shards import shard_name
-from tfrecreg.core.values.text import ExtensionPoint
 from tfrecreg.core.values.typed_values import NoOptions
 from tfrecreg.core.workers.interface import Engine
 
@@ -262,7 +260,7 @@ class ExportedDataset:
             writer.write(self.schema.text.encode("utf-8", "surrogateescape"))
 
 
-class Exporter(ExtensionPoint, ABC):
+class Exporter:
     """One export of one dataset, in the parent process. All methods are optional.
 
     By default, an export holds the unchanged shards under their own names.

@@ -96,11 +96,6 @@ class Announced(Generic[R_co]):
         """How messages refer to the plugin."""
         return PluginId(self.record.kind, self.name, self.distribution, self.version)
 
-    @property
-    def origin(self) -> str:
-        """Distribution and version, for messages."""
-        return f"`{safe(self.distribution)}` {safe(self.version)}"
-
 
 @dataclass(frozen=True, slots=True)
 class BrokenPlugin:
@@ -120,9 +115,8 @@ def discover(path: Sequence[str] | None = None) -> Iterator[Announced[Any] | Bro
         plugin_id = PluginId("plugin", module, OURS, __version__)
         yield from _announced(plugin_id, module, partial(import_module, module))
     for distribution in with_plugins(path):
-        name = version = ""
+        name, version = identity(distribution)
         try:
-            name, version = identity(distribution)
             declared = entries(distribution)
         except Exception as error:
             yield BrokenPlugin("", name, version, reason(error))
@@ -301,7 +295,7 @@ class Plugins:
             self._expect_enabled(kind, name)
             raise self._unknown(kind.kind, announced, name)
         if len(found) > 1:
-            raise _clashing(name, found)
+            raise _clashing(found)
         return found[0]
 
     def load(self, kind: type[PluginRecord[T]], name: str) -> T:
@@ -476,14 +470,14 @@ def has_name(announced: Announced[Any], name: str) -> bool:
     return not colon or canonical_name(announced.distribution) == canonical_name(distribution)
 
 
-def _clashing(name: str, found: Sequence[Announced[Any]]) -> PluginError:
-    origins = [f"{one.origin} (entry point `{one.entry_point}`)" for one in found]
-    choices, record = sorted({one.qualified for one in found}), found[0].record
-    shown = [f"`{f'{record.flag} {choice}'.strip()}`" for choice in choices]
-    can_choose = len(choices) == len(found)
+def _clashing(found: Sequence[Announced[Any]]) -> PluginError:
+    first = found[0]
+    origins = [f"`{safe(one.distribution)}` {safe(one.version)}" for one in found]
+    flag = f"{first.record.flag} " if first.record.flag else ""
+    choices = [f"`{flag}{one.qualified}`" for one in found]
     return PluginError(
-        f"the {record.kind} `{name}` is announced by {' and by '.join(origins)}",
-        hint=f"choose one: {' or '.join(shown)}" if can_choose else "",
+        f"the {first.record.kind} `{first.name}` is announced by {' and by '.join(origins)}",
+        hint=f"choose one: {' or '.join(choices)}",
     )
 
 
@@ -492,7 +486,7 @@ def _loaded(announced: Announced[Any]) -> Any:
     try:
         with calling():
             loaded: Any = record.load()
-            wrong = _wrong(record, loaded) if record.is_class else ""
+            wrong = _wrong(loaded) if record.is_class else ""
     except Exception as error:
         if isinstance(error, ModuleNotFoundError) and record.extra is not None:
             feature = f"the {record.kind} `{announced.name}`"
@@ -503,12 +497,11 @@ def _loaded(announced: Announced[Any]) -> Any:
     return loaded
 
 
-def _wrong(record: PluginRecord[Any], loaded: Any) -> str:
+def _wrong(loaded: Any) -> str:
     """Why the loaded object cannot be used; empty if it can."""
     if not isinstance(loaded, type):
         return f"`load` returned an object of type `{type(loaded).__name__}`, not a class"
-    missing = {name for name in record.methods if not callable(getattr(loaded, name, None))}
-    missing |= getattr(loaded, "__abstractmethods__", frozenset())
+    missing = getattr(loaded, "__abstractmethods__", ())
     if missing:
         return f"its class has no {listed(sorted(missing), word='or')}"
     try:

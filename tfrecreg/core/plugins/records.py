@@ -43,8 +43,6 @@ class PluginRecord(Generic[T_co]):
     """The hook that yields such records."""
     flag: ClassVar[str]
     """The command-line option that takes the name, for messages; empty if there is none."""
-    methods: ClassVar[tuple[str, ...]] = ()
-    """The methods that a usable class must have."""
     is_class: ClassVar[bool] = True
     """Whether `load` returns a class."""
     taken: ClassVar[tuple[str, ...]] = ()
@@ -82,7 +80,6 @@ class SourceRecord(PluginRecord["type[Source]"]):
     plural = "sources"
     hook = "tfrecreg_sources"
     flag = "--source"
-    methods = ("raw_files", "labels", "items", "example", "schema")
     has_options = True
 
 
@@ -112,7 +109,6 @@ class ValidatorRecord(PluginRecord["type[Validator]"]):
     plural = "validators"
     hook = "tfrecreg_validators"
     flag = "--only"
-    methods = ("applies", "begin", "finish")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +119,6 @@ class ExporterRecord(PluginRecord["type[Any]"]):
     plural = "exporters"
     hook = "tfrecreg_exporters"
     flag = "--to"
-    methods = ("expect", "file_name", "begin", "verify", "finish", "how_to_read")
     has_options = True
 
 
@@ -137,7 +132,6 @@ class ReportFormatRecord(PluginRecord["type[Any]"]):
     plural = "report_formats"
     hook = "tfrecreg_report_formats"
     flag = "--format"
-    methods = ("look", "render", "finish")
     taken = ("text", "json")
 
 
@@ -153,7 +147,6 @@ class EngineRecord(PluginRecord["type[Any]"]):
     plural = "engines"
     hook = "tfrecreg_engines"
     flag = "--engine"
-    methods = ("run", "executor")
     has_options = True
 
 
@@ -181,7 +174,6 @@ class DecoderRecord(PluginRecord["type[Any]"]):
     plural = "decoders"
     hook = "tfrecreg_decoders"
     flag = ""
-    methods = ("reads", "array")
 
 
 PLUGIN_KINDS: tuple[type[PluginRecord[Any]], ...] = (

@@ -44,6 +44,9 @@ from tfrecreg.core.values.errors import DatasetConfigError, UsageError
 from tfrecreg.core.values.findings import Code, Finding, Severity
 from tfrecreg.core.values.typed_values import KeyPath, SkipLimit, parse_size, read_table
 
+Positive = Annotated[int, Meta(ge=1)]
+_Text = Annotated[str, Meta(min_length=1)]
+
 
 class FailOn(str, Enum):
     """The lowest severity with which a finding fails the gate."""
@@ -74,9 +77,9 @@ class Waiver:
     literal ``[``. If `code` and `fingerprint` are both given, both must match.
     """
 
-    owner: str
+    owner: _Text
     """The person or team that is responsible for the waiver."""
-    reason: str
+    reason: _Text
     expires: date
     """The last day on which the waiver is valid."""
     code: str = "*"
@@ -88,9 +91,6 @@ class Waiver:
     def __post_init__(self) -> None:
         if self.code == "*" and self.fingerprint == "*":
             raise ValueError("a waiver needs a `code` or a `fingerprint` to match")
-        for name in ("owner", "reason"):
-            if not getattr(self, name).strip():
-                raise ValueError(f"a waiver's `{name}` may not be empty")
 
     def covers(self, finding: Finding) -> bool:
         return is_named(finding, self.code) and fnmatchcase(finding.fingerprint, self.fingerprint)
@@ -225,9 +225,6 @@ _DEFAULT = "default"
 
 T = TypeVar("T")
 
-Positive = Annotated[int, Meta(ge=1)]
-_Text = Annotated[str, Meta(min_length=1)]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatasetConfig:
@@ -266,12 +263,6 @@ class DatasetConfig:
     """The license of the data: an SPDX identifier, or any text."""
     description: str = ""
     citation: str = ""
-
-    def __post_init__(self) -> None:
-        names = ("shards", "shard_size", "records_per_shard", "hosts")
-        given = [f"`{name}`" for name in names if getattr(self, name) is not None]
-        if len(given) > 1:
-            raise ValueError(f"expected one way to size shards, found {' and '.join(given)}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -377,9 +368,6 @@ def parse_config(text: str | bytes, where: str = CONFIG_NAME) -> Config:
     path = KeyPath(where)
     file = read_table(_File, read_toml(text, where), path)
     gates = path / "gates"
-    # Each table is read before tables are merged, so that an error names the table with the key.
-    for name, table in file.gates.items():
-        _gate(table, gates / name)
     default = file.gates.get(_DEFAULT, {})
     return Config(
         gates={

@@ -41,9 +41,7 @@ class Version:
             return Version(self.major + 1, 0, 0)
         if level == "minor":
             return Version(self.major, self.minor + 1, 0)
-        if level == "patch":
-            return Version(self.major, self.minor, self.patch + 1)
-        raise ValueError(f"no level {level!r}: expected major, minor or patch")
+        return Version(self.major, self.minor, self.patch + 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +78,10 @@ class Reference:
         """Whether the reference matches the release `version`. A build's reference matches no
         release.
         """
-        if self.selector is None:
-            return False
-        start = self.selector.removesuffix("*")
-        if start != self.selector:
-            return str(version).startswith(start)
-        return self.selector in ("latest", str(version))
+        selector = self.selector or ""
+        if selector.endswith("*"):
+            return str(version).startswith(selector.removesuffix("*"))
+        return selector in ("latest", str(version))
 
     def pick(self, versions: Iterable[Version]) -> Version | None:
         """The newest of `versions` that the reference matches; None if it matches no version."""

@@ -1,8 +1,4 @@
-"""Turns values into text and JSON: escapes for terminals and logs, sizes, counts, lists of names.
-
-Base classes of plugins inherit from :class:`ExtensionPoint`. It raises an error if a plugin
-misspells the name of a method, because nothing would call this method.
-"""
+"""Turns values into text and JSON: escapes, sizes, counts, lists of names."""
 
 from __future__ import annotations
 
@@ -142,10 +138,6 @@ def si_bytes(number: float) -> str:
     return f"{number:.1f} {unit}"
 
 
-_CLOSE = 0.8
-"""A plugin's method is misspelled if it is at least this similar to one of the base class."""
-
-
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """``; did you mean `mnist`?`` if one of `known` is close to `name`, else an empty text.
 
@@ -167,36 +159,6 @@ def listed(names: Iterable[str], *, word: str = "and", most: int | None = None) 
     if len(shown) < 2:
         return shown[0] if shown else "none"
     return f"{', '.join(shown[:-1])} {word} {shown[-1]}"
-
-
-class ExtensionPoint:
-    """Base of the classes from which plugins inherit.
-
-    A subclass may have its own public methods, but their names must not be similar to a name that
-    the base class defines. Otherwise creating the class raises a TypeError.
-    """
-
-    def __init_subclass__(cls, **arguments: Any) -> None:
-        super().__init_subclass__(**arguments)
-        inherited = {name for base in cls.__mro__[1:] for name in vars(base)}
-        points = [base for base in cls.__mro__[1:] if base.__module__.startswith("tfrecreg.")]
-        known = sorted(
-            {
-                name
-                for base in points
-                for name in (*vars(base), *vars(base).get("__annotations__", {}))
-                if not name.startswith("_")
-            }
-        )
-        for name, value in vars(cls).items():
-            is_method = callable(value) or isinstance(value, property | classmethod | staticmethod)
-            if name.startswith("_") or name in known or name in inherited or not is_method:
-                continue
-            for meant in get_close_matches(name, known, n=1, cutoff=_CLOSE):
-                raise TypeError(
-                    f"`{cls.__name__}.{name}` is not a method of {points[0].__name__}; did you "
-                    f"mean `{meant}`? If not, begin its name with an underscore"
-                )
 
 
 def overrides(thing: object, base: type, name: str) -> bool:

@@ -301,10 +301,7 @@ def pairs_of(pairs: Sequence[str], option: str = "--option") -> dict[str, str]:
 
 def _option_types(kind: type[Any]) -> dict[str, Any]:
     name = f"`{kind.__qualname__}`"
-    try:
-        hints = get_type_hints(kind)
-    except (NameError, TypeError, AttributeError) as error:
-        raise PluginError(f"the types of the options {name} cannot be found: {error}") from error
+    hints = get_type_hints(kind)
     found = {each.name: hints[each.name] for each in fields(kind) if each.init}
     for option, hint in found.items():
         inner = _optional(hint) or hint
@@ -348,7 +345,7 @@ def parse_size(value: int | str) -> int:
     """
     from fractions import Fraction  # imported here and below, because few commands need it
 
-    match = _SIZE.fullmatch(str(value).strip()) if _is_amount(value) else None
+    match = _SIZE.fullmatch(str(value).strip())
     size = Fraction(0)
     if match and (match[2] or not match[3]):
         power = " kmgt".index(match[2].lower() or " ")
@@ -371,7 +368,7 @@ class SkipLimit:
         """The limit in a text or number: ``100`` or ``"100"`` items, or ``"0.5%"`` of all items."""
         from fractions import Fraction
 
-        text = str(value).strip() if _is_amount(value) else ""
+        text = str(value).strip()
         if _COUNT.fullmatch(text):
             return cls(None, int(text))
         percent = _PERCENT.fullmatch(text)
@@ -390,7 +387,3 @@ class SkipLimit:
         # The user wrote the percentage as a decimal number, so this division is exact.
         exact = Decimal(percent.numerator) / Decimal(percent.denominator)
         return f"{exact.normalize():f}%"
-
-
-def _is_amount(value: object) -> bool:
-    return isinstance(value, int | str) and not isinstance(value, bool)

@@ -28,7 +28,6 @@ from tfrecreg.core.plugins.entry_points import Broken, identity, with_plugins
 from tfrecreg.core.plugins.guard import Diverted, one_line
 from tfrecreg.core.storage.interface import Readable
 from tfrecreg.core.values.errors import FailureError, TfrecregError, UsageError
-from tfrecreg.core.values.text import ExtensionPoint
 from tfrecreg.core.values.typed_values import NoOptions
 from tfrecreg.core.workers.interface import Engine, EngineRequest, packed_error, perform, result_of
 from tfrecreg.core.workers.local import usable_cores
@@ -112,7 +111,7 @@ def _expect_same(theirs: dict[str, str], folders: list[str]) -> None:
             )
 
 
-class ExecutorEngine(ExtensionPoint, Engine):
+class ExecutorEngine(Engine):
     """An engine whose workers belong to another library. A subclass defines :meth:`executor`.
 
     The engine starts its workers, or connects to them, when they are first needed. If the library

@@ -19,7 +19,7 @@ from msgspec import Meta
 from tfrecreg.core.example.model import Example, Kind
 from tfrecreg.core.storage.interface import Readable
 from tfrecreg.core.values.errors import PluginError, UsageError
-from tfrecreg.core.values.text import ExtensionPoint, listed
+from tfrecreg.core.values.text import listed
 from tfrecreg.core.values.typed_values import NoOptions
 
 _MOST = 1 << 50
@@ -86,7 +86,7 @@ class RawFile(NamedTuple):
     Otherwise `stored`."""
 
 
-class Source(ExtensionPoint, ABC):
+class Source(ABC):
     """Raw data of one kind, opened in one place with one set of options. Picklable.
 
     A subclass defines :meth:`raw_files`, :meth:`items`, :meth:`example` and :meth:`schema`. All

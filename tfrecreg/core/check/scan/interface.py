@@ -22,7 +22,6 @@ from tfrecreg.core.storage.interface import Readable, Storage
 from tfrecreg.core.values.errors import TfrecregError
 from tfrecreg.core.values.findings import Code, Finding, Location, Measure
 from tfrecreg.core.values.progress import SILENT, Progress
-from tfrecreg.core.values.text import ExtensionPoint
 from tfrecreg.core.workers.interface import Engine
 from tfrecreg.core.workers.local import LocalEngine
 
@@ -212,16 +211,16 @@ class Target:
         return self.manifest.labels if self.manifest is not None else self.beside.found[0]
 
 
-class Visitor(ExtensionPoint, ABC):
+class Visitor(ABC):
     """One validator's view of one shard, in a worker process."""
 
-    def batch(self, batch: RecordBatch) -> None:
+    def batch(self, batch: RecordBatch) -> None:  # noqa: B027 - a default
         """Process records whose checksums hold. The batch is invalid after this method returns.
 
         By default records are ignored.
         """
 
-    def fault(self, fault: Fault) -> None:
+    def fault(self, fault: Fault) -> None:  # noqa: B027 - a default
         """Process damage. Called between batches, in stream order.
 
         By default damage is ignored: the validator `crc` reports it.
@@ -242,7 +241,7 @@ class PartCodec(Protocol):
         """The part. If this raises any exception, `data` is ignored and the shard is read."""
 
 
-class Validator(ExtensionPoint, ABC):
+class Validator(ABC):
     """A check. Each run creates one validator in the parent process, and the validator's visitors
     in the workers.
 
