@@ -66,21 +66,10 @@ class Decoders:
     def array(self, feature: str, data: bytes, fit: Resizing | None = None) -> npt.NDArray[Any]:
         """Decode a value. If `fit` is given, resize the image to the size that `fit` returns."""
 
-        def decoded(by: FeatureDecoder) -> npt.NDArray[Any]:
-            return by.array(data) if fit is None else by.resized(data, fit)
-
         decoder = self.pixels.get(feature) or self._chosen.get(feature)
         if decoder is None:
             decoder = self._chosen[feature] = self._reader(feature, data)
-        try:
-            return decoded(decoder)
-        except ValueError:
-            if feature in self.pixels:
-                raise
-            other = self._reader(feature, data)  # a feature may hold values of several kinds
-            if other is decoder:
-                raise
-            return decoded(other)
+        return decoder.array(data) if fit is None else decoder.resized(data, fit)
 
     def find_bundled(self, feature: str, data: bytes) -> FeatureDecoder | None:
         """The bundled decoder that reads a value; None if no bundled decoder reads the value."""

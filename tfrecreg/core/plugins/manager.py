@@ -13,7 +13,7 @@ import pickle
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, is_dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from importlib import import_module
 from itertools import groupby
@@ -64,7 +64,6 @@ R_co = TypeVar("R_co", bound=PluginRecord[Any], covariant=True)
 MARK = "tfrecreg_impl"
 """The name of the attribute that `hookimpl` sets on a function."""
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
-_CODE = re.compile(r"[A-Z]{3}[0-9]{3}")
 _FAMILIES = frozenset(PAGES.values())
 """Prefixes of tfrecreg's own codes, which third-party plugins must not use."""
 
@@ -161,10 +160,8 @@ def records_of(plugin: object, *, ours: bool = False) -> Iterator[PluginRecord[A
 
 
 def _checked(
-    kind: type[PluginRecord[Any]], result: object, *, ours: bool
+    kind: type[PluginRecord[Any]], result: Iterable[Any], *, ours: bool
 ) -> Iterator[PluginRecord[Any]]:
-    if not isinstance(result, Iterable) or isinstance(result, str):
-        raise Broken(f"`{kind.hook}` returned {type_text(result)}, expected {kind.__name__}s")
     for record in result:
         if not isinstance(record, kind):
             raise Broken(f"`{kind.hook}` yielded {type_text(record)}, expected {kind.__name__}s")
@@ -180,14 +177,9 @@ def check_record(record: Any, *, any_name: bool = False) -> None:
         raise Broken(f"`{hook}` yielded the name `{name}`, expected `[a-z][a-z0-9_]*`")
     if name in record.taken or (isinstance(record, CommandRecord) and name in COMMANDS):
         raise Broken(f"`{hook}` yielded the name `{name}`, which tfrecreg reserves")
-    if not isinstance(record.summary, str) or not callable(record.load):
-        raise Broken(f"`{hook}`: `{name}` needs a summary in words and a function to load it")
     if isinstance(record, SourceRecord) and isinstance(record.recognizes, str):
         raise Broken(f"`{hook}`: `{name}` needs a list of globs as `recognizes`")
     for code in record.codes:
-        if not isinstance(code, Code) or not _CODE.fullmatch(code.code):
-            shown = getattr(code, "code", code)
-            raise Broken(f"`{hook}`: `{name}` has the code `{shown}`, expected one like `ABC001`")
         if code.code[:3] in _FAMILIES:
             raise Broken(f"`{hook}`: `{name}` has the code `{code.code}`, which tfrecreg reserves")
 
@@ -227,17 +219,8 @@ class Plugins:
                 )
         return Plugins(found)
 
-    def of_registry(self, config: Config, *, untrusted: bool) -> Plugins:
-        """These plugins and a registry's local plugins: see :func:`plugins_of`."""
-        if not config.plugins.local:
-            return self
-        local = import_module(LOCAL)  # few registries need this room
-        found: list[Any] = local.local_plugins(
-            config.home, config.plugins.local, untrusted=untrusted
-        )
-        more = [each for each in found if isinstance(each, Announced)]
-        _codes_of_local.update((code.code, code) for each in more for code in each.record.codes)
-        return Plugins([*self._announced, *self.broken, *found])
+    def joined(self, more: Iterable[Announced[Any] | BrokenPlugin]) -> Plugins:
+        return Plugins([*self._announced, *self.broken, *more])
 
     @contextmanager
     def lending(self, announced: Announced[Any]) -> Iterator[None]:
@@ -300,13 +283,7 @@ class Plugins:
 
     def load(self, kind: type[PluginRecord[T]], name: str) -> T:
         """The class or command of the plugin of that kind and name."""
-        found = self.find(kind, name)
-        loaded: T = _loaded(found)
-        if kind.has_options:
-            options: object = getattr(loaded, "Options", None)
-            frozen = getattr(getattr(options, "__dataclass_params__", None), "frozen", False)
-            if not (frozen and isinstance(options, type) and is_dataclass(options)):
-                raise found.plugin_id.error("has `Options` that are not a frozen dataclass")
+        loaded: T = _loaded(self.find(kind, name))
         return loaded
 
     def options(
@@ -427,7 +404,15 @@ def plugins_of(config: Config, *, untrusted: bool = False) -> Plugins:
     """The plugins of a registry: the plugins of this process and the registry's local plugins,
     except plugins that the registry switches off.
     """
-    found = plugins().of_registry(config, untrusted=untrusted) if config.home else plugins()
+    found = plugins()
+    if config.home and config.plugins.local:
+        room = import_module(LOCAL)  # few registries need this room
+        local: list[Announced[Any] | BrokenPlugin] = room.local_plugins(
+            config.home, config.plugins.local, untrusted=untrusted
+        )
+        more = [each for each in local if isinstance(each, Announced)]
+        _codes_of_local.update((code.code, code) for each in more for code in each.record.codes)
+        found = found.joined(local)
     return plugins_but(config.plugins.disable, found)
 
 
@@ -499,8 +484,6 @@ def _loaded(announced: Announced[Any]) -> Any:
 
 def _wrong(loaded: Any) -> str:
     """Why the loaded object cannot be used; empty if it can."""
-    if not isinstance(loaded, type):
-        return f"`load` returned an object of type `{type(loaded).__name__}`, not a class"
     missing = getattr(loaded, "__abstractmethods__", ())
     if missing:
         return f"its class has no {listed(sorted(missing), word='or')}"

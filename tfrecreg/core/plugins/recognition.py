@@ -172,7 +172,7 @@ class OptionInfo:
     """The type in words: ``a whole number``."""
     default: str | None
     """The default as text; None if there is none."""
-    is_required: bool
+    required: bool
     help: str
     """The docstring below the field, or its ``metadata["help"]``; one line."""
 
@@ -195,7 +195,7 @@ def describe_options(kind: type[Any], *, text: bool = True) -> list[OptionInfo]:
                 name=each.name,
                 type=label(hints[each.name], text=text),
                 default=default,
-                is_required=is_required(each),
+                required=is_required(each),
                 help=" ".join(words.split()),
             )
         )
@@ -206,22 +206,17 @@ def _docs(kind: type[Any]) -> dict[str, str]:
     """The docstring of each field, also of base classes; empty if there is no source code."""
     docs: dict[str, str] = {}
     for base in reversed(kind.__mro__[:-1]):
-        try:
-            body = ast.parse(textwrap.dedent(inspect.getsource(base))).body[0]
-        except (OSError, TypeError, SyntaxError, IndexError):
-            continue
-        docs.update(_docstrings(body))
+        # Without source code, fields have no docstrings.
+        with suppress(OSError, TypeError, SyntaxError, IndexError):
+            found = ast.parse(textwrap.dedent(inspect.getsource(base))).body[0]
+            for statement, below in pairwise(getattr(found, "body", [])):
+                match statement, below:
+                    case (
+                        ast.AnnAssign(target=ast.Name(id=name)),
+                        ast.Expr(value=ast.Constant(value=str(text))),
+                    ):
+                        docs[name] = text
     return docs
-
-
-def _docstrings(node: ast.AST) -> Iterator[tuple[str, str]]:
-    for statement, below in pairwise(getattr(node, "body", [])):
-        match statement, below:
-            case (
-                ast.AnnAssign(target=ast.Name(id=name)),
-                ast.Expr(value=ast.Constant(value=str(text))),
-            ):
-                yield name, text
 
 
 def raw_folder(place: str, record: SourceRecord) -> str:

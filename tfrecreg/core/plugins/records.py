@@ -47,8 +47,6 @@ class PluginRecord(Generic[T_co]):
     """Whether `load` returns a class."""
     taken: ClassVar[tuple[str, ...]] = ()
     """Names that belong to the core, which no plugin can have."""
-    has_options: ClassVar[bool] = False
-    """Whether the class has a frozen dataclass `Options`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +78,6 @@ class SourceRecord(PluginRecord["type[Source]"]):
     plural = "sources"
     hook = "tfrecreg_sources"
     flag = "--source"
-    has_options = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +116,6 @@ class ExporterRecord(PluginRecord["type[Any]"]):
     plural = "exporters"
     hook = "tfrecreg_exporters"
     flag = "--to"
-    has_options = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,7 +143,6 @@ class EngineRecord(PluginRecord["type[Any]"]):
     plural = "engines"
     hook = "tfrecreg_engines"
     flag = "--engine"
-    has_options = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

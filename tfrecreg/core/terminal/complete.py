@@ -131,12 +131,10 @@ def validators(ctx: click.Context, incomplete: str) -> Iterable[str]:
 
 @silent
 def codes(ctx: click.Context, incomplete: str) -> Iterable[str]:
-    del ctx
+    del ctx, incomplete
     from tfrecreg.core.plugins.manager import plugins
 
-    # Codes also complete from lower case, because `explain` accepts it.
-    small = incomplete[:1].islower()
-    return [code.lower() if small else code for code in plugins().codes()]
+    return plugins().codes()
 
 
 sources = named_by("SourceRecord")
