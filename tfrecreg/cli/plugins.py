@@ -90,10 +90,10 @@ def show_command(session: Session, name: str) -> None:
     NAME is a name from `tfrecreg plugins list`. To set the options of a source, use `--option` or
     the dataset's `options`. Set the options of a validator in `limits.NAME` of a gate.
     """
-    from tfrecreg.core.plugins.records import PLUGIN_KINDS
+    from tfrecreg.core.plugins.records import PLUGIN_KINDS, PluginRecord
 
     known = session.plugins(untrusted=True)
-    found = [(each, known.describe(each)) for each in known.named(name)]
+    found = [(each, known.describe(each)) for each in known.named(PluginRecord, name)]
     if session.as_json:
         documents: dict[str, list[dict[str, Any]]] = {kind.plural: [] for kind in PLUGIN_KINDS}
         for each, options in found:

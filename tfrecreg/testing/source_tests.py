@@ -362,26 +362,15 @@ class SourceTests(KitTests):
     ) -> None:
         with self._told():
             for item, one, other in zip(items, before, after, strict=True):
-                if one != other:
-                    self.fail(f"{_named(item)} differs, {when}: {_difference(one, other)}")
+                self.assertEqual(_shown(one), _shown(other), f"{_named(item)} differs, {when}")
 
 
 def _named(item: Item) -> str:
     return f"the item `{item.key}` of the split `{item.split}`"
 
 
-def _difference(one: bytes | Skipped, other: bytes | Skipped) -> str:
-    if isinstance(one, Skipped) or isinstance(other, Skipped):
-        return f"{_short(one)} and {_short(other)}"
-    before, after = decode(one), decode(other)
-    for name in sorted({*before, *after}):
-        if before.get(name) != after.get(name):
-            return f"the feature `{name}` is {before.get(name)!r} and {after.get(name)!r}"
-    return "the order of its features"
-
-
-def _short(made: bytes | Skipped) -> str:
-    return f"skipped ({made.code} {made.detail})" if isinstance(made, Skipped) else "an example"
+def _shown(made: bytes | Skipped) -> Any:
+    return made if isinstance(made, Skipped) else list(decode(made).items())
 
 
 def _contents(folder: Path) -> dict[str, str]:

@@ -145,23 +145,6 @@ WAIVER = "[[waivers]]\ncode='A'\nowner='a'\nreason='r'\nexpires=2027-01-01\n"
         ),
         ("[gates.x]\nlimits=1", ": `gates.x.limits` should be a table, found `1`"),
         ("[gates.x]\nlimits.drift=1", ": `gates.x.limits.drift` should be a table, found `1`"),
-        (
-            "[gates.x.limits.inflation]\nration=1",
-            ": `gates.x.limits.inflation.ration` is not known; did you mean `ratio`?",
-        ),
-        (
-            "[gates.x.limits.inflation]\nratio=0.0",
-            ": `gates.x.limits.inflation.ratio` should be a number > 0, found `0.0`",
-        ),
-        (
-            "[gates.x.limits.inflation]\nratio=inf",
-            ": `gates.x.limits.inflation.ratio` should be a number > 0, found `inf",
-        ),
-        (
-            "[gates.x.limits.inflation]\nratio=nan",
-            ": `gates.x.limits.inflation.ratio` should be a number > 0, found `nan",
-        ),
-        ("[gates.x.limits.inflation]\nallowance=-1", ".allowance` should be a whole number >= 0"),
         ("[gates.default]\nfail_on=1\n[gates.x]", ": `gates.default.fail_on` should be `error`"),
         ("[waivers]", ": `waivers` should be a list, each item a table, found a table"),
         ("waivers = [1]", ": `waivers[0]` should be a table, found `1`"),

@@ -272,14 +272,19 @@ class Plugins:
 
     def find(self, kind: type[R], name: str) -> Announced[R]:
         """The plugin of that kind and name, ``mnist`` or ``distribution:mnist``."""
-        announced = self.every(kind)
-        found = [one for one in announced if has_name(one, name)]
-        if not found:
-            self._expect_enabled(kind, name)
-            raise self._unknown(kind.kind, announced, name)
+        found = self.named(kind, name)
         if len(found) > 1:
             raise _clashing(found)
         return found[0]
+
+    def named(self, kind: type[R], name: str) -> list[Announced[R]]:
+        """The plugins of that kind and name; of any kind, if `kind` is :class:`PluginRecord`."""
+        announced = self.every(kind)
+        found = [each for each in announced if has_name(each, name)]
+        if not found:
+            self._expect_enabled(kind, name)
+            raise self._unknown(kind.kind, announced, name)
+        return found
 
     def load(self, kind: type[PluginRecord[T]], name: str) -> T:
         """The class or command of the plugin of that kind and name."""
@@ -338,15 +343,6 @@ class Plugins:
         kind = self.load(SourceRecord, name)
         codes = frozenset(code.code for code in found.record.codes)
         return GuardedSource.open(kind, found.plugin_id, raw, options, codes)
-
-    def named(self, name: str) -> list[Announced[Any]]:
-        """The plugins of a name such as ``mnist`` or ``distribution:mnist``, sorted by kind."""
-        known = [each for kind in PLUGIN_KINDS for each in self.every(kind)]
-        found = [each for each in known if has_name(each, name)]
-        if not found:
-            self._expect_enabled(PluginRecord, name)
-            raise self._unknown("plugin", known, name)
-        return found
 
     def describe(self, announced: Announced[Any]) -> list[OptionInfo]:
         """The options of a plugin; empty if it declares none."""

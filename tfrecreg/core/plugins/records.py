@@ -35,7 +35,7 @@ class PluginRecord(Generic[T_co]):
     extra: str | None = None
     """The extra of its distribution that `load` needs; None if it needs no extra."""
 
-    kind: ClassVar[str]
+    kind: ClassVar[str] = "plugin"
     """The kind in words: ``report format``."""
     plural: ClassVar[str]
     """The key in a document for all plugins of the kind: ``report_formats``."""

@@ -371,7 +371,8 @@ def parse_config(text: str | bytes, where: str = CONFIG_NAME) -> Config:
     default = file.gates.get(_DEFAULT, {})
     return Config(
         gates={
-            name: _gate(_merged(default, table), gates / name) for name, table in file.gates.items()
+            name: read_table(GateConfig, _merged(default, table), gates / name)
+            for name, table in file.gates.items()
         },
         waivers=file.waivers,
         policy=file.policy,
@@ -389,13 +390,6 @@ def parse_dataset(text: str | bytes, where: str) -> DatasetConfig:
 def read_limits(kind: type[T], options: Mapping[str, Any], validator: str) -> T:
     """Convert the table `limits.<validator>` of a gate to the validator's options."""
     return read_table(kind, dict(options), KeyPath(CONFIG_NAME, "limits", validator))
-
-
-def _gate(table: dict[str, Any], path: KeyPath) -> GateConfig:
-    gate = read_table(GateConfig, table, path)
-    limits = path / "limits" / "inflation"
-    read_table(InflationLimit, gate.limits.get("inflation", {}), limits)
-    return gate
 
 
 def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
