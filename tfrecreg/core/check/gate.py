@@ -33,7 +33,7 @@ from tfrecreg.core.registry.keeper import tracker
 from tfrecreg.core.registry.registry import Registry
 from tfrecreg.core.values.codes import what_became_of
 from tfrecreg.core.values.config import CONFIG_NAME, Config, GateConfig, Waiver
-from tfrecreg.core.values.errors import ConfigError, UsageError
+from tfrecreg.core.values.errors import UsageError
 from tfrecreg.core.values.progress import SILENT, Progress
 from tfrecreg.core.values.text import did_you_mean, listed, safe
 from tfrecreg.core.values.typed_values import KeyPath
@@ -100,7 +100,7 @@ def _expect_severities(config: Config, known: Iterable[str]) -> None:
                 raise _no_code(place, named, known)
 
 
-def _no_code(place: KeyPath, pattern: str, known: Iterable[str]) -> ConfigError:
+def _no_code(place: KeyPath, pattern: str, known: Iterable[str]) -> UsageError:
     """The error if no code matches `pattern`. The message names the codes that replaced `pattern`.
     If there are none, it names a similar code.
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -61,15 +61,14 @@ def may_be_installed() -> bool:
     return False
 
 
-def with_plugins(path: Sequence[str] | None = None) -> Iterator[metadata.Distribution]:
+def with_plugins() -> Iterator[metadata.Distribution]:
     """Other distributions with plugins. If several have the same name, only the first on the path
     counts, because Python imports that one.
     """
     from importlib import metadata
 
-    where: dict[str, Any] = {} if path is None else {"path": list(path)}
     seen = {OURS}
-    for found in metadata.distributions(**where):
+    for found in metadata.distributions():
         if _mentions_plugins(found):
             name = canonical_name(identity(found)[0])
             if name not in seen:

@@ -23,11 +23,11 @@ from tfrecreg.core.check.scan.interface import Shard
 from tfrecreg.core.example.decode import decode_fast, decode_fully
 from tfrecreg.core.example.model import Example, NotAnExampleError
 from tfrecreg.core.records.batch import Fault, RecordBatch
-from tfrecreg.core.records.framing import frame
+from tfrecreg.core.records.framing import OVERHEAD, frame
 from tfrecreg.core.records.gzip_writer import GzipEncoder
 from tfrecreg.core.records.hashing import hash_file
 from tfrecreg.core.records.index import Index, load_index
-from tfrecreg.core.records.reader import scan
+from tfrecreg.core.records.reader import open_stream, scan
 from tfrecreg.core.registry.data import Build, Resolved, expect_schema
 from tfrecreg.core.registry.manifest import Manifest, ShardEntry
 from tfrecreg.core.registry.schemas import built_schema
@@ -113,11 +113,7 @@ def export_plain(
         RefusedError: the shard is missing, damaged or replaced.
     """
     expect_file(task)
-    how: ShardMethod = "decompressed"
-    if task.compression == "gzip":
-        write_records(task, (each.payload for each in verified_records(task)))
-    else:
-        how = _link(task)
+    how = _decompress(task) if task.compression == "gzip" else _link(task)
     read_back(task, see=see)
     return ExportedShard(how=how, entry=task.entry, name=task.name, seen=seen)
 
@@ -141,6 +137,18 @@ def _link(task: ShardToExport) -> Literal["linked", "copied"]:
     task.folder.link(task.entry.path, task.name, origin=task.storage)
     target = Path(task.folder.root, task.name)
     return "linked" if target.samefile(Path(task.storage.root, task.entry.path)) else "copied"
+
+
+def _decompress(task: ShardToExport) -> Literal["decompressed"]:
+    # Read at most the expected size: a longer stream is wrong, and may be endless.
+    end = task.entry.payload_bytes + task.entry.records * OVERHEAD
+    with task.storage.open(task.entry.path) as reader, task.folder.create(task.name) as writer:
+        stream, _ = open_stream(reader, digest=False, declared="gzip")
+        position = 0
+        while position <= end and (data := stream.window(position, _CHUNK)):
+            writer.write(data)
+            position += len(data)
+    return "decompressed"
 
 
 def read_back(

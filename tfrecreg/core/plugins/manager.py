@@ -108,12 +108,12 @@ class BrokenPlugin:
     """One line, escaped."""
 
 
-def discover(path: Sequence[str] | None = None) -> Iterator[Announced[Any] | BrokenPlugin]:
+def discover() -> Iterator[Announced[Any] | BrokenPlugin]:
     """Load all plugins."""
-    for module in BUNDLED if path is None else ():
+    for module in BUNDLED:
         plugin_id = PluginId("plugin", module, OURS, __version__)
         yield from _announced(plugin_id, module, partial(import_module, module))
-    for distribution in with_plugins(path):
+    for distribution in with_plugins():
         name, version = identity(distribution)
         try:
             declared = entries(distribution)

@@ -102,8 +102,6 @@ def parse_reference(text: str) -> Reference:
             )
         return Reference(named, f"#{match[1]}")
     name, at, selector = text.partition("@")
-    if not name:
-        raise UsageError(f"the reference `{text}` names no dataset")
     check_dataset_name(name)
     if not at:
         return Reference(name, None)
@@ -111,9 +109,8 @@ def parse_reference(text: str) -> Reference:
     if tag:
         selector = tag[1]
     if not _SELECTOR.fullmatch(selector):
-        what = f"`{selector}` in `{text}`" if selector else f"`{text}`"
         raise UsageError(
-            f"{what} does not name a version: "
+            f"`{text}` does not name a version: "
             "expected MAJOR.MINOR.PATCH, MAJOR.*, MAJOR.MINOR.* or latest"
         )
     return Reference(name, selector)
