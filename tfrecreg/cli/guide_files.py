@@ -17,7 +17,7 @@ from tfrecreg.core.values.errors import UsageError
 FOLDERS = {
     "coco": "six images with boxes, as COCO",
     "exports": "three undamaged shards of another tool, in two splits",
-    "kaggle": "a table beside a folder of images",
+    "kaggle": "a table next to a folder of images",
     "mnist": "700 drawn digits, as MNIST",
     "more-mnist": "the same digits, and 50 more for training",
     "pets": "images in a folder for each class",

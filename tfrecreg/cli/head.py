@@ -85,7 +85,7 @@ def command(
     if damage:
         raise passed_over(found.name, damage)
     if not seen and choice.records != 0:
-        lacks = "records" if choice.where is None else "record for which the condition holds"
+        lacks = "records" if choice.where is None else "record that meets the condition"
         session.err.print(f"{found.name} has no {lacks}")
     return 0
 

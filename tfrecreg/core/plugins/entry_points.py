@@ -33,11 +33,6 @@ def entries(distribution: metadata.Distribution) -> list[metadata.EntryPoint]:
     return [found[each] for each in sorted(found)]
 
 
-def module_of(entry: metadata.EntryPoint) -> str:
-    """The module to which an entry point refers."""
-    return entry.value.partition(":")[0].strip()
-
-
 def is_local(distribution: str) -> bool:
     """Whether `distribution` is not the name of a distribution, but a local plugin
     (``./sources/yolo.py:Yolo``) or its file (``./checks/blanks.py``).

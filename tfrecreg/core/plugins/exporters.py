@@ -326,7 +326,7 @@ class Exporter:
         folder: Storage,  # noqa: ARG002 - a default
         shards: Sequence[ExportedShard],  # noqa: ARG002 - a default
     ) -> Iterator[str]:
-        """Write the files beside the shards, and yield notes for the user. Each note is one line.
+        """Write the files next to the shards, and yield notes for the user, each of one line.
 
         Args:
             folder: the folder of the export.
@@ -354,7 +354,7 @@ class ShardRecord(NamedTuple):
 def verified_records(task: ShardToExport) -> Iterator[ShardRecord]:
     """Read all records of the shard of `task`, in order.
 
-    They are compared with the manifest only after the last one. If they differ, an error is raised.
+    After the last record, they are compared with the manifest. If they differ, an error is raised.
 
     Raises:
         RefusedError: the shard is missing, damaged or replaced.

@@ -28,13 +28,13 @@ from tfrecreg.core.plugins.entry_points import (
     entries,
     identity,
     is_local,
-    module_of,
     with_plugins,
 )
 from tfrecreg.core.plugins.guard import PluginId, calling, failure, reason_of, traced
 from tfrecreg.core.plugins.records import (
     PLUGIN_KINDS,
     CommandRecord,
+    DecoderRecord,
     PluginRecord,
     SourceRecord,
     ValidatorRecord,
@@ -116,13 +116,13 @@ def discover() -> Iterator[Announced[Any] | BrokenPlugin]:
     for distribution in with_plugins():
         name, version = identity(distribution)
         try:
-            declared = entries(distribution)
+            declared = [(each, each.module) for each in entries(distribution)]
         except Exception as error:
             yield BrokenPlugin("", name, version, reason(error))
             continue
-        for entry in declared:
+        for entry, module in declared:
             plugin_id = PluginId("plugin", entry.name, name, version)
-            yield from _announced(plugin_id, module_of(entry), entry.load)
+            yield from _announced(plugin_id, module, entry.load)
 
 
 def _announced(
@@ -212,7 +212,8 @@ class Plugins:
             off = not each.disabled_by and any(has_name(each, name) for name in names)
             found.append(replace(each, disabled_by=by) if off else each)
             record = each.record
-            is_needed = isinstance(record, CommandRecord) or getattr(record, "reads_back", False)
+            is_needed = getattr(record, "reads_back", False)
+            is_needed = is_needed or isinstance(record, CommandRecord | DecoderRecord)
             if off and each.plugin_id.is_ours and is_needed:
                 raise UsageError(
                     f"{by} disables the {record.kind} `{each.name}`, which cannot be disabled"

@@ -107,13 +107,8 @@ def named_by(record: str, *others: str) -> Complete:
     return silent(names)
 
 
-@silent
-def plugin_names(ctx: click.Context, incomplete: str) -> Iterable[str]:
-    del ctx, incomplete
-    from tfrecreg.core.plugins.manager import plugins
-    from tfrecreg.core.plugins.records import PLUGIN_KINDS
-
-    return sorted({name for kind in PLUGIN_KINDS for name in plugins().names(kind)})
+plugin_names = named_by("PluginRecord")
+"""Names of plugins of all kinds."""
 
 
 @silent

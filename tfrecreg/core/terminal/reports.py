@@ -1,6 +1,7 @@
 """Output of reports for `check`, `audit` and `gate`: in any format, to stdout or to a file.
 
-The module also has the base class of commands that write a report even if a run has no verdict.
+The module also has the base class of commands that write a report even if a run ends without a
+verdict.
 
 A later reader of the report, such as a CI step, must never find the report of an earlier run. So
 the report's file is empty until the run finishes.

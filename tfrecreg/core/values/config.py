@@ -23,7 +23,7 @@
 An unknown key and a value of the wrong type are errors. If they were ignored, a policy might have
 no effect.
 
-The module also judges findings: :func:`judge` has no state and gets today's date.
+The module also applies gates and waivers to findings: see :func:`judge`.
 """
 
 from __future__ import annotations
@@ -347,8 +347,8 @@ class Config:
         return self.datasets.get(name, DatasetConfig())
 
     def gate(self, name: str) -> GateConfig:
-        """The gate called `name` (the name of a dataset), else the gate `default`, else the
-        built-in gate.
+        """The gate of the dataset `name`. If the dataset has none, the gate `default` is used; if
+        that is missing, the built-in gate.
         """
         return self.gates.get(name) or self.gates.get(_DEFAULT) or GateConfig()
 

@@ -273,9 +273,7 @@ class StorageError(FailureError):
 
 
 class TransferError(StorageError):
-    """A store gave different bytes when the same range was read again, so the stored bytes may be
-    right.
-    """
+    """Two reads of the same range returned different bytes, so the stored bytes may be intact."""
 
 
 class MissingFileError(StorageError):

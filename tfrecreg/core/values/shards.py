@@ -328,9 +328,9 @@ def class_name(names: Mapping[int, str], label: int) -> str:
 
 
 def collision(names: Iterable[str]) -> str:
-    """A clause about two names that differ only in case or Unicode normal form; empty if there are
-    none. One of the two is nearly always a mistake, made on a system for which both names are the
-    same.
+    """A clause about two names that differ only in case or Unicode normal form; empty if no two do.
+
+    One of the two is nearly always a mistake, made on a system for which both names are the same.
     """
     seen: dict[str, str] = {}
     for name in names:

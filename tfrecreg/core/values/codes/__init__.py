@@ -69,6 +69,9 @@ class Former(NamedTuple):
     about: str
     """The meaning of the former code. Findings with the new code repeat it in `detail`."""
 
+    def __str__(self) -> str:
+        return f"{self.code} became {' or '.join(self.became)}"
+
 
 @cache
 def former_codes() -> Mapping[str, Former]:
@@ -79,11 +82,7 @@ def former_codes() -> Mapping[str, Former]:
 
 def what_became_of(glob: str) -> str:
     """``; SRC002 became SRC110`` if former codes match the glob, else an empty text."""
-    found = [
-        f"{name} became {' or '.join(each.became)}"
-        for name, each in former_codes().items()
-        if fnmatchcase(name, glob)
-    ]
+    found = [str(each) for name, each in former_codes().items() if fnmatchcase(name, glob)]
     more = f" and {len(found) - 3} more" if len(found) > 3 else ""
     return f"; {', '.join(found[:3])}{more}" if found else ""
 
