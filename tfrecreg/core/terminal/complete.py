@@ -76,11 +76,8 @@ def targets(ctx: click.Context, param: click.Parameter, incomplete: str) -> Item
 @silent
 def releases(ctx: click.Context, incomplete: str) -> Iterable[str]:
     registry = _registry(ctx)
-    names = _matching(registry, incomplete)
-    for name in names:
-        # For many datasets, offer only the newest release; more typing narrows the list.
-        found = _releases_of(registry, name)
-        yield from found if len(names) == 1 else found[:1]
+    for name in _matching(registry, incomplete):
+        yield from _releases_of(registry, name)
 
 
 def _matching(registry: Registry, incomplete: str) -> list[str]:

@@ -71,8 +71,8 @@ class Reference:
         """The single version that the reference names; None if it names the build, a stage or
         several versions.
         """
-        match = _VERSION.fullmatch(self.selector or "")
-        return _version(match) if match else None
+        is_single = self.selector is not None and _VERSION.fullmatch(self.selector)
+        return parse_version(self.selector or "") if is_single else None
 
     def matches(self, version: Version) -> bool:
         """Whether the reference matches the release `version`. A build's reference matches no
@@ -120,7 +120,7 @@ def parse_version(text: str) -> Version:
     match = _VERSION.fullmatch(text)
     if match is None:
         raise UsageError(f"`{safe(text)}` is not a version: expected MAJOR.MINOR.PATCH")
-    return _version(match)
+    return Version(*map(int, match.groups()))
 
 
 def is_dataset_name(text: str) -> bool:
@@ -143,7 +143,3 @@ def looks_like_reference(text: str) -> bool:
     except UsageError:
         return False
     return True
-
-
-def _version(match: re.Match[str]) -> Version:
-    return Version(int(match[1]), int(match[2]), int(match[3]))
