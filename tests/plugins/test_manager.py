@@ -85,6 +85,14 @@ BROKEN = {
         """,
         r"`tfrecreg_sources` yielded the name `My\x1b[31mSource`, expected `[a-z][a-z0-9_]*`",
     ),
+    "cannot-be-loaded": (
+        """
+        from tfrecreg.api import SourceRecord, hookimpl
+        @hookimpl
+        def tfrecreg_sources(): yield SourceRecord("a", "summary", "module:Class")
+        """,
+        "`tfrecreg_sources`: `a` needs a summary in words and a function to load it",
+    ),
 }
 
 

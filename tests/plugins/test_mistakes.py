@@ -50,6 +50,11 @@ SOURCES = {
         "feature",
     ),
     "a method that is missing": ("def schema(self)", "def _schema(self)", "has no `schema`"),
+    "options that are no dataclass": (
+        "@dataclass(frozen=True)",
+        "",
+        "its `Options` are not a dataclass",
+    ),
     "a syntax error": ("class Lines", "clas Lines", "(texts.py, line"),
     "a module that is not there": (".lines", "no_such", "No module named 'no_such'"),
     "no class at all": ("class Lines(Source):", "class Lines:", "no source named"),

@@ -13,7 +13,7 @@ import pickle
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, is_dataclass, replace
 from functools import cache, partial
 from importlib import import_module
 from itertools import groupby
@@ -50,7 +50,7 @@ from tfrecreg.core.values.errors import (
 )
 from tfrecreg.core.values.findings import Code
 from tfrecreg.core.values.text import did_you_mean, listed, safe, type_text
-from tfrecreg.core.values.typed_values import options_as_text, pairs_of, parse_options
+from tfrecreg.core.values.typed_values import NoOptions, options_as_text, pairs_of, parse_options
 
 if TYPE_CHECKING:
     from tfrecreg.core.build.sources.deal import SourceOptions
@@ -177,6 +177,8 @@ def check_record(record: Any, *, any_name: bool = False) -> None:
         raise Broken(f"`{hook}` yielded the name `{name}`, expected `[a-z][a-z0-9_]*`")
     if name in record.taken or (isinstance(record, CommandRecord) and name in COMMANDS):
         raise Broken(f"`{hook}` yielded the name `{name}`, which tfrecreg reserves")
+    if not isinstance(record.summary, str) or not callable(record.load):
+        raise Broken(f"`{hook}`: `{name}` needs a summary in words and a function to load it")
     if isinstance(record, SourceRecord) and isinstance(record.recognizes, str):
         raise Broken(f"`{hook}`: `{name}` needs a list of globs as `recognizes`")
     for code in record.codes:
@@ -468,7 +470,7 @@ def _loaded(announced: Announced[Any]) -> Any:
     try:
         with calling():
             loaded: Any = record.load()
-            wrong = _wrong(loaded) if record.is_class else ""
+            wrong = _wrong(record, loaded) if record.is_class else ""
     except Exception as error:
         if isinstance(error, ModuleNotFoundError) and record.extra is not None:
             feature = f"the {record.kind} `{announced.name}`"
@@ -479,11 +481,14 @@ def _loaded(announced: Announced[Any]) -> Any:
     return loaded
 
 
-def _wrong(loaded: Any) -> str:
+def _wrong(record: PluginRecord[Any], loaded: Any) -> str:
     """Why the loaded object cannot be used; empty if it can."""
-    missing = getattr(loaded, "__abstractmethods__", ())
+    missing = {name for name in record.methods if not callable(getattr(loaded, name, None))}
+    missing |= getattr(loaded, "__abstractmethods__", frozenset())
     if missing:
         return f"its class has no {listed(sorted(missing), word='or')}"
+    if not is_dataclass(getattr(loaded, "Options", None) or NoOptions):
+        return "its `Options` are not a dataclass"
     try:
         pickle.dumps(loaded)
     except (pickle.PicklingError, AttributeError, TypeError):

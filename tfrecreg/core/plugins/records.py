@@ -43,6 +43,8 @@ class PluginRecord(Generic[T_co]):
     """The hook that yields such records."""
     flag: ClassVar[str]
     """The command-line option that takes the name, for messages; empty if there is none."""
+    methods: ClassVar[tuple[str, ...]] = ()
+    """The methods and classes that a usable class must have."""
     is_class: ClassVar[bool] = True
     """Whether `load` returns a class."""
     taken: ClassVar[tuple[str, ...]] = ()
@@ -78,6 +80,7 @@ class SourceRecord(PluginRecord["type[Source]"]):
     plural = "sources"
     hook = "tfrecreg_sources"
     flag = "--source"
+    methods = ("Options", "raw_files", "labels", "items", "example", "schema")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +109,7 @@ class ValidatorRecord(PluginRecord["type[Validator]"]):
     plural = "validators"
     hook = "tfrecreg_validators"
     flag = "--only"
+    methods = ("applies", "begin", "finish")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,6 +120,7 @@ class ExporterRecord(PluginRecord["type[Any]"]):
     plural = "exporters"
     hook = "tfrecreg_exporters"
     flag = "--to"
+    methods = ("Options", "expect", "file_name", "begin", "verify", "finish", "how_to_read")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,6 +133,7 @@ class ReportFormatRecord(PluginRecord["type[Any]"]):
     plural = "report_formats"
     hook = "tfrecreg_report_formats"
     flag = "--format"
+    methods = ("look", "render", "finish")
     taken = ("text", "json")
 
 
@@ -143,6 +149,7 @@ class EngineRecord(PluginRecord["type[Any]"]):
     plural = "engines"
     hook = "tfrecreg_engines"
     flag = "--engine"
+    methods = ("Options", "run", "executor")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,6 +176,7 @@ class DecoderRecord(PluginRecord["type[Any]"]):
     plural = "decoders"
     hook = "tfrecreg_decoders"
     flag = ""
+    methods = ("reads", "array")
 
 
 PLUGIN_KINDS: tuple[type[PluginRecord[Any]], ...] = (
