@@ -222,9 +222,6 @@ class Plugins:
                 )
         return Plugins(found)
 
-    def joined(self, more: Iterable[Announced[Any] | BrokenPlugin]) -> Plugins:
-        return Plugins([*self._announced, *self.broken, *more])
-
     @contextmanager
     def lending(self, announced: Announced[Any]) -> Iterator[None]:
         """Add a plugin while the block lasts, for example one under test that is not installed."""
@@ -411,7 +408,7 @@ def plugins_of(config: Config, *, untrusted: bool = False) -> Plugins:
         )
         more = [each for each in local if isinstance(each, Announced)]
         _codes_of_local.update((code.code, code) for each in more for code in each.record.codes)
-        found = found.joined(local)
+        found = Plugins([*found._announced, *found.broken, *local])
     return plugins_but(config.plugins.disable, found)
 
 

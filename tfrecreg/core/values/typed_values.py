@@ -217,11 +217,10 @@ def _choices(hint: Any) -> dict[str, Any]:
 def _split(text: str) -> list[str] | None:
     """The items of a list; None if the text is not a list."""
     if text.startswith("["):
-        try:
-            parts = json.loads(text)
-        except (ValueError, RecursionError):
-            return None
-        return parts if isinstance(parts, list) else None
+        with suppress(ValueError, RecursionError):
+            items: list[str] = json.loads(text)
+            return items
+        return None
     parts = [part.strip() for part in text.split(",")] if text.strip() else []
     return parts if all(parts) else None
 
