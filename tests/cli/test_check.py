@@ -120,12 +120,6 @@ def test_bad_targets_and_options_are_refused_in_one_line(
     assert len(done.err.splitlines()) <= 2
 
 
-def test_raw_data_name_the_command_that_builds_them(cli, raw) -> None:
-    done = cli("check", raw)
-    assert done.code == 2
-    assert f"tfrecreg build NAME --source mnist --raw {raw}" in done.err
-
-
 @pytest.mark.parametrize(
     "name", ["[", "[red]x[", "a\x1b[31mb", "new\nline", "\u202egnp", ":skull:"]
 )

@@ -158,7 +158,6 @@ def bash(shell: Shell) -> Press:
         ("tfrecreg tag digi", "tfrecreg tag digits@"),
         ("tfrecreg check --only crc,man", "tfrecreg check --only crc,manifest "),
         ("tfrecreg build digits --engine lo", "tfrecreg build digits --engine local "),
-        ("tfrecreg explain inf001", "tfrecreg explain inf001 "),
         ("tfrecreg check mor", "tfrecreg check more\\ files/"),
         ("tfrecreg check --schema sch", "tfrecreg check --schema schemas/"),
     ],

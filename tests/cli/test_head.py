@@ -199,7 +199,7 @@ def test_a_condition_chooses_the_records(cli, shard, tmp_path, monkeypatch) -> N
     assert "where" not in json.loads(cli("head", shard, "--json").out)
     done = cli("head", shard, "--where", "n = 10")
     assert (done.code, done.out) == (0, "")
-    assert done.err == f"{shard} has no record for which the condition holds\n"
+    assert done.err == f"{shard} has no record that meets the condition\n"
     assert [each.record for each in tfrecreg.head(shard, where="n > 7")] == [8, 9]
 
 

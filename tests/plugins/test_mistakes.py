@@ -55,10 +55,10 @@ SOURCES = {
         "`Lines.descibe` is not a method of Source; did you mean `describe`?",
     ),
     "a method that is missing": ("def schema(self)", "def _schema(self)", "has no `schema`"),
-    "options that are not frozen": (
+    "options that are no dataclass": (
         "@dataclass(frozen=True)",
-        "@dataclass",
-        "has `Options` that are not a frozen dataclass",
+        "",
+        "its `Options` are not a dataclass",
     ),
     "a syntax error": ("class Lines", "clas Lines", "(texts.py, line"),
     "a module that is not there": (".lines", "no_such", "No module named 'no_such'"),

@@ -149,9 +149,9 @@ class SilentOptions(Notes):
 
 
 FAULTS: dict[str, tuple[type[Source], str]] = {
-    "examples_are_repeatable": (Faulty, "the feature `n` is"),
-    "another_process": (Faulty, "the feature `n` is"),
-    "place_does_not_matter": (Faulty, "the feature `n` is"),
+    "examples_are_repeatable": (Faulty, "differs, made "),
+    "another_process": (Faulty, "differs, made "),
+    "place_does_not_matter": (Faulty, "differs, made "),
     "bytes_on_every_engine": (Faulty, "with one process and with two"),
     "listing_is_repeatable": (Faulty, "`items` differs"),
     "items": (Faulty, "these keys are not unique"),

@@ -27,7 +27,7 @@ class _App(LazyGroup):
         if cmd_name in self.places:
             return command_at(self.places[cmd_name][0])
         from tfrecreg.core.plugins.records import CommandRecord
-        from tfrecreg.core.values.errors import PluginError, UnknownPluginError
+        from tfrecreg.core.values.errors import UnknownPluginError
 
         known = _plugins(ctx)
         try:
@@ -36,13 +36,8 @@ class _App(LazyGroup):
             ctx.ensure_object(Session).warn_of_broken_plugins()
             return None
         ctx.meta[__name__] = announced
-        found = known.load(CommandRecord, announced.qualified)
-        if isinstance(found, click.Command):
-            return found
-        raise PluginError(
-            f"{announced.plugin_id} cannot be used: its `load` did not return a click command",
-            hint=announced.plugin_id.hint,
-        )
+        found: click.Command = known.load(CommandRecord, announced.qualified)
+        return found
 
     def invoke(self, ctx: click.Context) -> Any:
         try:

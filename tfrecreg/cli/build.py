@@ -49,8 +49,8 @@ def command(
 ) -> None:
     """Build a dataset's TFRecords from its raw data.
 
-    The new build is written beside the old data/NAME, read back and checked. Then it replaces the
-    old build. The first build of a dataset saves its settings in datasets/NAME.toml, and
+    The new build is written next to the old data/NAME, read back and checked. Then it replaces
+    the old build. The first build of a dataset saves its settings in datasets/NAME.toml, and
     `tfrecreg build NAME` repeats the build. Settings of a later build apply to that build only,
     unless `--save-options` saves them.
     """

@@ -19,6 +19,7 @@ from tfrecreg.core.terminal.reports import (
 )
 from tfrecreg.core.terminal.session import Session, session_command
 from tfrecreg.core.terminal.verbs import options_of
+from tfrecreg.core.values.errors import UsageError
 
 if TYPE_CHECKING:
     from tfrecreg.core.check.reports import Report
@@ -88,7 +89,6 @@ def check_command(
 
 def _counts(texts: tuple[str, ...]) -> dict[str, int]:
     """Return the number of records per split, from texts such as ``train=60000``."""
-    from tfrecreg.core.values.errors import UsageError
     from tfrecreg.core.values.typed_values import pairs_of
 
     counts = pairs_of(texts, "--expect")
@@ -104,7 +104,6 @@ def _measured(reports: list[Report], numbers: str | None, tables: str | None) ->
     if numbers is None and tables is None:
         return
     from tfrecreg.core.check.findings import metrics, plots
-    from tfrecreg.core.values.errors import UsageError
 
     if len(reports) != 1:
         option = "--metrics" if numbers is not None else "--plots"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,10 +17,6 @@ from tfrecreg.core.terminal.session import Session, session_command
 from tfrecreg.core.values.errors import UsageError
 
 if TYPE_CHECKING:
-    from tfrecreg.builtin.releases.release import ReleaseResult
-    from tfrecreg.core.build.conclude import BuildResult
-    from tfrecreg.core.check.reports import Report
-    from tfrecreg.core.registry.init import InitResult
     from tfrecreg.core.workers.interface import Engine
 
 
@@ -48,17 +44,14 @@ def command(session: Session, folder: str | None, files: bool, engine: Engine) -
     before = Path.cwd()
     os.chdir(path)  # paths are shown as a user types them in this folder
     try:
-        for step in run_demo(path, engine):
-            steps.append(step)
+        for title, typed, show in run_demo(session, path, engine):
+            steps.append({"title": title, "command": typed})
             if not session.as_json:
-                _print_step(session, step, str(path))
+                _print_step(session, title, typed, show)
     finally:
         os.chdir(before)
-    if session.as_json:
-        shown = [{"title": step.title, "command": step.command} for step in steps]
-        session.print_json({"folder": str(path), "steps": shown})
-        return
-    _print_next(session, str(path))
+    if not session.printed_json({"folder": str(path), "steps": steps}):
+        _print_next(session, str(path))
 
 
 def _write_files(session: Session, folder: str) -> None:
@@ -70,29 +63,13 @@ def _write_files(session: Session, folder: str) -> None:
             session.out.print(f"{name + '/':13} {what}")
 
 
-def _print_step(session: Session, step: DemoStep, folder: str) -> None:
-    from tfrecreg.builtin.releases.commands import print_release
-    from tfrecreg.builtin.releases.release import ReleaseResult
-    from tfrecreg.core.build.conclude import BuildResult
-    from tfrecreg.core.check.reports import Report
-    from tfrecreg.core.registry.init import InitResult
-    from tfrecreg.core.terminal.catalog import print_manifest
+def _print_step(session: Session, title: str, typed: str, show: Callable[[], object]) -> None:
     from tfrecreg.core.terminal.console import line
-    from tfrecreg.core.terminal.findings import print_report
 
-    session.out.print(line(("# ", "dim"), (step.title, "bold")))
-    if step.command:
-        session.out.print(line(("$ ", "dim"), (step.command, "bold green")))
-    if isinstance(step.result, InitResult):
-        session.out.print(line(("$ ", "dim"), (f"cd {folder}", "bold green")))
-    elif isinstance(step.result, BuildResult):
-        manifest = step.result.manifest
-        title = f"built {manifest.dataset}, in {step.result.folder}"
-        print_manifest(session.out, title, step.result.folder, manifest, brief=True)
-    elif isinstance(step.result, ReleaseResult):
-        print_release(session, step.result)
-    elif isinstance(step.result, Report):
-        print_report(session.out, step.result)
+    session.out.print(line(("# ", "dim"), (title, "bold")))
+    if typed:
+        session.out.print(line(("$ ", "dim"), (typed, "bold green")))
+    show()
     session.out.print("")
 
 
@@ -116,14 +93,6 @@ NAME = "digits"
 _TRAIN, _TEST, _SHARDS = 2000, 400, 2
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DemoStep:
-    title: str
-    command: str
-    """Command that a user would type; empty if the demo prepares something itself."""
-    result: InitResult | BuildResult | ReleaseResult | Report | None
-
-
 def demo_folder(folder: str | None) -> Path:
     """Return `folder`, which must be empty or absent. If it is None, make a temporary folder."""
     if folder is None:
@@ -135,8 +104,15 @@ def demo_folder(folder: str | None) -> Path:
     return path
 
 
-def run_demo(folder: Path, engine: Engine) -> Iterator[DemoStep]:
-    """Draw, build, release and check digits, then damage a copy of a shard and find the damage."""
+def run_demo(
+    session: Session, folder: Path, engine: Engine
+) -> Iterator[tuple[str, str, Callable[[], object]]]:
+    """Draw, build, release and check digits, then damage a copy of a shard and find the damage.
+
+    Yield the title of each step, the command that a user would type for it, and a function that
+    prints its result. If the demo prepares something itself, the command is empty.
+    """
+    from tfrecreg.builtin.releases.commands import print_release
     from tfrecreg.builtin.releases.release import ReleaseRequest, release
     from tfrecreg.cli.digits import write_digits
     from tfrecreg.core.build.request import BuildRequest
@@ -145,30 +121,35 @@ def run_demo(folder: Path, engine: Engine) -> Iterator[DemoStep]:
     from tfrecreg.core.registry.init import init
     from tfrecreg.core.registry.registry import open_registry
     from tfrecreg.core.storage.local import LocalStorage
+    from tfrecreg.core.terminal.catalog import print_manifest
+    from tfrecreg.core.terminal.console import line
+    from tfrecreg.core.terminal.findings import print_report
     from tfrecreg.core.values.shards import ShardPolicy
 
-    initialised = init(folder, nested=True)
+    out = session.out
+    init(folder, nested=True)
     raw = LocalStorage(folder / "raw")
     write_digits(raw, train=_TRAIN, test=_TEST, seed=1)
     title = f"{_TRAIN + _TEST} digits were drawn into raw/, in MNIST's own format"
-    yield DemoStep(title=title, command="", result=None)
-    command = f"tfrecreg init {folder}"
-    yield DemoStep(title="A folder becomes a registry", command=command, result=initialised)
+    yield title, "", lambda: None
+    entered = line(("$ ", "dim"), (f"cd {folder}", "bold green"))
+    yield "A folder becomes a registry", f"tfrecreg init {folder}", partial(out.print, entered)
     registry = open_registry(folder)
     request = BuildRequest(
         name=NAME, source="mnist", raw=str(folder / "raw"), policy=ShardPolicy(shards=_SHARDS)
     )
     built = build_from_source(registry, request, engine=engine)
     command = f"tfrecreg build {NAME} --source mnist --raw raw --shards {_SHARDS}"
-    yield DemoStep(title="Raw data become sharded TFRecords", command=command, result=built)
+    title = f"built {NAME}, in {built.folder}"
+    show = partial(print_manifest, out, title, built.folder, built.manifest, brief=True)
+    yield "Raw data become sharded TFRecords", command, show
     registry = open_registry(folder)
     released = release(registry, ReleaseRequest(name=NAME, version="1.0.0"), engine=engine)
     command = f"tfrecreg release {NAME} --version 1.0.0"
-    yield DemoStep(title="The build is frozen under a number", command=command, result=released)
+    yield "The build is frozen under a number", command, partial(print_release, session, released)
     reference = f"{NAME}@1.0.0"
     (report,) = check([reference], registry=str(folder), engine=engine)
-    command = f"tfrecreg check {reference}"
-    yield DemoStep(title="Every byte is checked", command=command, result=report)
+    yield "Every byte is checked", f"tfrecreg check {reference}", partial(print_report, out, report)
     copies = LocalStorage(folder / "damaged")
     names = [shard.path for shard in built.manifest.shards if shard.split == "test"]
     for name in names:
@@ -179,4 +160,4 @@ def run_demo(folder: Path, engine: Engine) -> Iterator[DemoStep]:
             writer.write(bytes(data))
     (report,) = check(["damaged"], registry=str(folder), engine=engine)
     title = "One bit of a copy of a shard is flipped, and found"
-    yield DemoStep(title=title, command="tfrecreg check damaged", result=report)
+    yield title, "tfrecreg check damaged", partial(print_report, out, report)

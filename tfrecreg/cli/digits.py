@@ -9,6 +9,7 @@ only operations that IEEE 754 rounds exactly (no sines, no sums whose order NumP
 from __future__ import annotations
 
 import zlib
+from math import prod
 from struct import pack
 from typing import TYPE_CHECKING
 
@@ -140,10 +141,7 @@ class _Dice:
 
     def uniform(self, *shape: int) -> Floats:
         """Return numbers of at least 0 and below 1, in steps of 2^-24."""
-        size = 1
-        for length in shape:
-            size *= length
-        raw = np.atleast_1d(self._bits.random_raw(size)).reshape(shape)
+        raw = np.atleast_1d(self._bits.random_raw(prod(shape))).reshape(shape)
         numbers: Floats = (raw >> np.uint64(40)).astype(np.float32) * np.float32(2**-24)
         return numbers
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import struct
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
 from tfrecreg.cli.digits import write_digits
 from tfrecreg.core.example.model import Feature, encode
 from tfrecreg.core.example.values import bytes_feature, int64_feature
+from tfrecreg.core.images.decoder import PixelsDecoder
 from tfrecreg.core.records.framing import frame
 from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.values.errors import UsageError
@@ -18,7 +17,7 @@ from tfrecreg.core.values.errors import UsageError
 FOLDERS = {
     "coco": "six images with boxes, as COCO",
     "exports": "three undamaged shards of another tool, in two splits",
-    "kaggle": "a table beside a folder of images",
+    "kaggle": "a table next to a folder of images",
     "mnist": "700 drawn digits, as MNIST",
     "more-mnist": "the same digits, and 50 more for training",
     "pets": "images in a folder for each class",
@@ -110,15 +109,8 @@ def _coco() -> Iterator[tuple[str, bytes]]:
 
 
 def _png(width: int, height: int, seed: int) -> bytes:
-    """Return a small color picture as PNG (ISO/IEC 15948)."""
-
-    def chunk(kind: bytes, data: bytes) -> bytes:
-        checksum = zlib.crc32(kind + data)
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", checksum)
-
-    rows = b"".join(
-        b"\0" + bytes((seed + 7 * y + 3 * x) % 251 for x in range(3 * width)) for y in range(height)
-    )
-    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    chunks = (chunk(b"IHDR", header), chunk(b"IDAT", zlib.compress(rows)), chunk(b"IEND", b""))
-    return b"\x89PNG\r\n\x1a\n" + b"".join(chunks)
+    """Return a small color picture as PNG."""
+    pixels = bytes((seed + 7 * y + 3 * x) % 251 for y in range(height) for x in range(3 * width))
+    picture = PixelsDecoder((height, width, 3)).thumbnail(pixels, min(height, width))
+    assert picture is not None
+    return picture.data

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -66,26 +66,19 @@ def command(
         return 1 if damage else 0
 
     places: list[tuple[str, int]] = []
-    seen = saved = 0
-
-    def counted() -> Iterator[ShownRecord]:
-        nonlocal seen, saved
-        for each in shown:
-            seen += 1
-            if opens:
-                places.append((each.shard, each.record))
-            saved += len(each.saved)
-            yield each
-
-    print_records(session.out, counted())
-    if places:
+    saved = 0
+    for each in shown:
+        print_record(session.out, each)
+        places.append((each.shard, each.record))
+        saved += len(each.saved)
+    if opens and places:
         _open(session, found, places)
     if save is not None and not saved:
         session.err.print("these records have no images: nothing was saved")
     if damage:
         raise passed_over(found.name, damage)
-    if not seen and choice.records != 0:
-        lacks = "records" if choice.where is None else "record for which the condition holds"
+    if not places and choice.records != 0:
+        lacks = "records" if choice.where is None else "record that meets the condition"
         session.err.print(f"{found.name} has no {lacks}")
     return 0
 
@@ -109,13 +102,12 @@ def _open(session: Session, target: Target, places: Sequence[tuple[str, int]]) -
 _STYLES = {"place": "bold", "other": "yellow", "row": "cyan"}
 
 
-def print_records(console: Console, records: Iterable[ShownRecord]) -> None:
-    """Print each record with its location and one line per feature."""
+def print_record(console: Console, record: ShownRecord) -> None:
+    """Print a record with its location and one line per feature."""
     from tfrecreg.core.terminal.console import line
 
-    for each in records:
-        for kind, label, rest in each.lines():
-            hang = len(label) + 2 if kind == "row" else None
-            console.print(line((label, _STYLES[kind]), rest, hang=hang))
-        for path in each.saved:
-            console.print(line(("  saved: ", "green"), safe(path, limit=1 << 16)))
+    for kind, label, rest in record.lines():
+        hang = len(label) + 2 if kind == "row" else None
+        console.print(line((label, _STYLES[kind]), rest, hang=hang))
+    for path in record.saved:
+        console.print(line(("  saved: ", "green"), safe(path, limit=1 << 16)))

@@ -20,7 +20,7 @@ from tfrecreg.cli.app import app
 from tfrecreg.core.plugins import guard
 from tfrecreg.core.terminal.session import COMPLETE, Session
 from tfrecreg.core.terminal.streams import settle, watch_streams, write_failure
-from tfrecreg.core.values.errors import FailureError, NoShardsError, RefusedError, TfrecregError
+from tfrecreg.core.values.errors import FailureError, RefusedError, TfrecregError
 from tfrecreg.core.values.text import safe
 
 _INTERRUPTED = 130
@@ -110,25 +110,15 @@ def _refuse(session: Session, arguments: Sequence[str], error: TfrecregError) ->
         from tfrecreg.core.terminal.findings import print_findings
 
         print_findings(stderr(), findings)
-    hint = error.hint
-    if isinstance(error, NoShardsError):
-        from tfrecreg.core.plugins.recognition import build_hint
-
-        with suppress(TfrecregError):  # of a configuration that the command did not need
-            hint = build_hint(error.place, session.plugins()) or hint
     if not any(finding.message == error.message for finding in findings):
-        _print_error(f"error: {error.message}", hint)
+        _print_error(f"error: {error.message}", error.hint)
     guard.traced(error)
-    _document(session, arguments, error.message, hint, error.exit_code, findings)
+    _document(session, arguments, error.message, error.hint, error.exit_code, findings)
     return error.exit_code
 
 
 def _misused(session: Session, arguments: Sequence[str], error: click.ClickException) -> int:
     ctx = error.ctx if isinstance(error, click.UsageError) else None
-    if isinstance(error, click.BadParameter) and ctx is not None and error.param is not None:
-        source = ctx.get_parameter_source(error.param.name or "")
-        if source is click.core.ParameterSource.ENVIRONMENT:
-            error.param_hint = f"the environment variable '{error.param.envvar}'"
     hint = f"{ctx.command_path} --help" if ctx is not None else ""
     message = " ".join(error.format_message().split()).rstrip(".")
     known = [opt for each in ctx.command.params for opt in each.opts] if ctx is not None else []

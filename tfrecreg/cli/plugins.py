@@ -90,24 +90,14 @@ def show_command(session: Session, name: str) -> None:
     NAME is a name from `tfrecreg plugins list`. To set the options of a source, use `--option` or
     the dataset's `options`. Set the options of a validator in `limits.NAME` of a gate.
     """
-    from tfrecreg.core.plugins.records import PLUGIN_KINDS
+    from tfrecreg.core.plugins.records import PLUGIN_KINDS, PluginRecord
 
     known = session.plugins(untrusted=True)
-    found = [(each, known.describe(each)) for each in known.named(name)]
+    found = [(each, known.describe(each)) for each in known.named(PluginRecord, name)]
     if session.as_json:
         documents: dict[str, list[dict[str, Any]]] = {kind.plural: [] for kind in PLUGIN_KINDS}
         for each, options in found:
-            told = [
-                {
-                    "name": option.name,
-                    "type": option.type,
-                    "default": option.default,
-                    "required": option.is_required,
-                    "help": option.help,
-                }
-                for option in options
-            ]
-            documents[each.record.plural].append(_row(each, module=each.module, options=told))
+            documents[each.record.plural].append(_row(each, module=each.module, options=options))
         session.print_json(documents)
         return
     for number, (each, options) in enumerate(found):
@@ -134,7 +124,7 @@ def _print_plugin(session: Session, found: Announced[Any], options: list[OptionI
         return
     table = PlainTable("option", "type", "default", "what it does")
     for each in options:
-        default = "required" if each.is_required else safe(each.default or "")
+        default = "required" if each.required else safe(each.default or "")
         table.add_row(safe(each.name), each.type, default, safe(each.help, limit=1000))
     session.out.print(table)
 

@@ -80,14 +80,14 @@ class Verbs(ABC):
         Args:
             only: run only these validators; none for all.
             skip: skip these validators.
-            raw: folder of the raw data, or its URL, to judge inflation.
+            raw: folder of the raw data, or its URL, with which `inflation` compares the shards.
             source: with `raw`: find the items of this source that no record holds, and the records
                 without an item.
             options: options of the source.
             schema: path of the schema for the check.
             against: compare distributions with this version or these files (drift).
-            same_as: expect the records of this version, in any order and any shards, or this
-                content digest.
+            same_as: expect the records of this version, or this content digest. The order and the
+                shards may differ.
             expect: expect this number of records in each of these splits.
             fail_on: fail on findings of this severity or higher. The default is the gate's
                 ``fail_on``. If the gate does not set it, the default is ``error``. ``never``

@@ -163,7 +163,7 @@ class Making(Dataset):
             splits: a glob over the files of each split, if the file names do not contain the split.
             schema: check every record against this schema; None for the dataset's schema, or else a
                 draft.
-            raw: folder of the raw data, or its URL, to judge inflation.
+            raw: folder of the raw data, or its URL, with which `inflation` compares the shards.
             key: feature that holds the keys of the records; None for keys of file name and number.
             labels: file of the class names of each feature: a label map, or one name per line.
             pixels: height, width and channels of the image whose pixels a feature holds.
@@ -218,8 +218,8 @@ class Making(Dataset):
             bump: part of the newest version to increment. ``auto``, the default, takes the
                 smallest legal number.
             note: note to store in the release.
-            raw: folder of the raw data, or its URL, to judge inflation; None for the size in the
-                manifest.
+            raw: folder of the raw data, or its URL, with which `inflation` compares the shards;
+                None for the size in the manifest.
 
         Returns:
             the release. Its `result` says whether this call made it, and what the gate found.

@@ -152,7 +152,7 @@ class Keeping(Registry):
 
         Args:
             names: names of datasets; none for all.
-            check: write nothing, but say in the result whether ``dvc.yaml`` is stale.
+            check: write nothing. The result shows whether ``dvc.yaml`` is stale.
             artifacts: write only the artifacts, for datasets built without a pipeline.
 
         Raises:

@@ -63,6 +63,8 @@ class KitTests(unittest.TestCase):
     _shared: ClassVar[dict[str, Any]]
     """Values shared by the tests of one class. A value is made by the first test that needs it."""
     _held: ClassVar[ExitStack]
+    _record: ClassVar[type[PluginRecord[Any]]]
+    """The class of the record of the plugin under test."""
 
     def __init_subclass__(cls, **arguments: Any) -> None:
         super().__init_subclass__(**arguments)
@@ -73,6 +75,14 @@ class KitTests(unittest.TestCase):
             test = f"test_{name.removeprefix(_PREFIX)}"
             if name.startswith(_PREFIX) and not hasattr(cls, test):
                 setattr(cls, test, getattr(cls, name))
+
+    def setUp(self) -> None:
+        super().setUp()
+        kind = self._record.kind
+        plugin = getattr(self, kind, None)
+        if not plugin:
+            self.fail(f"{type(self).__name__} names no `{kind}`")
+        self.announced: Announced[Any] = self.entered(under_test(self._record, plugin))
 
     @classmethod
     def tearDownClass(cls) -> None:

@@ -19,7 +19,7 @@ from tfrecreg.core.build.sources.guarded import GuardedSource
 from tfrecreg.core.build.sources.interface import Item, Remark, Skipped, Source
 from tfrecreg.core.example.decode import decode
 from tfrecreg.core.example.model import Example, Kind
-from tfrecreg.core.plugins.manager import Announced, plugins
+from tfrecreg.core.plugins.manager import plugins
 from tfrecreg.core.plugins.recognition import describe_options
 from tfrecreg.core.plugins.records import SourceRecord
 from tfrecreg.core.registry.init import init
@@ -45,7 +45,6 @@ from tfrecreg.testing.kit import (
     fresh_copy,
     in_other_process,
     list_source,
-    under_test,
     with_strange_names,
 )
 
@@ -69,6 +68,7 @@ class SourceTests(KitTests):
     the same name.
     """
 
+    _record = SourceRecord
     source: ClassVar[str | type[Source]]
     """The name of an installed source, or a class. The attribute `codes` of a source class lists
     the codes that the source defines.
@@ -82,12 +82,6 @@ class SourceTests(KitTests):
         raise NotImplementedError(f"{type(self).__name__} has no `write_raw`")
 
     # What the tests share
-
-    def setUp(self) -> None:
-        super().setUp()
-        if not getattr(self, "source", None):
-            self.fail(f"{type(self).__name__} names no `source`")
-        self.announced: Announced[Any] = self.entered(under_test(SourceRecord, self.source))
 
     @property
     def raw(self) -> Path:
@@ -362,26 +356,15 @@ class SourceTests(KitTests):
     ) -> None:
         with self._told():
             for item, one, other in zip(items, before, after, strict=True):
-                if one != other:
-                    self.fail(f"{_named(item)} differs, {when}: {_difference(one, other)}")
+                self.assertEqual(_shown(one), _shown(other), f"{_named(item)} differs, {when}")
 
 
 def _named(item: Item) -> str:
     return f"the item `{item.key}` of the split `{item.split}`"
 
 
-def _difference(one: bytes | Skipped, other: bytes | Skipped) -> str:
-    if isinstance(one, Skipped) or isinstance(other, Skipped):
-        return f"{_short(one)} and {_short(other)}"
-    before, after = decode(one), decode(other)
-    for name in sorted({*before, *after}):
-        if before.get(name) != after.get(name):
-            return f"the feature `{name}` is {before.get(name)!r} and {after.get(name)!r}"
-    return "the order of its features"
-
-
-def _short(made: bytes | Skipped) -> str:
-    return f"skipped ({made.code} {made.detail})" if isinstance(made, Skipped) else "an example"
+def _shown(made: bytes | Skipped) -> Any:
+    return made if isinstance(made, Skipped) else list(decode(made).items())
 
 
 def _contents(folder: Path) -> dict[str, str]:

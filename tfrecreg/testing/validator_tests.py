@@ -14,7 +14,7 @@ from tfrecreg.core.check.reports import Report
 from tfrecreg.core.check.scan.cache import ScanCache
 from tfrecreg.core.check.scan.interface import Target, Validator
 from tfrecreg.core.example.model import encode
-from tfrecreg.core.plugins.manager import Announced, plugins
+from tfrecreg.core.plugins.manager import plugins
 from tfrecreg.core.plugins.records import ValidatorRecord
 from tfrecreg.core.registry.find import bare_files, find_target, target_of
 from tfrecreg.core.storage.local import LocalStorage
@@ -27,7 +27,6 @@ from tfrecreg.testing.kit import (
     Workers,
     build_examples,
     checked,
-    under_test,
     write_payloads,
     write_shard,
 )
@@ -52,6 +51,7 @@ class ValidatorTests(KitTests):
     a method with the same name.
     """
 
+    _record = ValidatorRecord
     validator: ClassVar[str | type[Validator]]
     """The name of an installed validator, or a class."""
     good: ClassVar[GivenRecords] = ()
@@ -62,12 +62,6 @@ class ValidatorTests(KitTests):
     """Options of the validator, as in ``limits.NAME`` of a gate."""
     labels: ClassVar[Mapping[str, Sequence[str]]] = {}
     """For each feature with labels, its class names in the order of their numbers."""
-
-    def setUp(self) -> None:
-        super().setUp()
-        if not getattr(self, "validator", None):
-            self.fail(f"{type(self).__name__} names no `validator`")
-        self.announced: Announced[Any] = self.entered(under_test(ValidatorRecord, self.validator))
 
     def check(self, target: Target, **more: Any) -> Report:
         """Return the report on a target. Fail the test if the validator fails."""

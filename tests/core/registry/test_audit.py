@@ -145,7 +145,7 @@ def test_a_list_of_withdrawals_with_marks_of_a_merge_is_found(root: Path, chain)
     write(root / "registry/m/1.1.0.yanks.jsonl", "<<<<<<< HEAD\n")
     ((code, said),) = found(root)
     assert code == "REG008"
-    assert "is not a list of yanks: line 1: not JSON" in said
+    assert "is not a list of yanks: line 1: Expecting value" in said
 
 
 class TestHistory:

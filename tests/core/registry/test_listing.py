@@ -71,7 +71,7 @@ def test_a_broken_manifest_is_listed_as_such_and_hides_nobody(root: Path) -> Non
     broken = list_datasets(open_registry(root))[0]
     assert (broken.name, broken.state) == ("broken", "broken")
     assert (broken.records, broken.bytes) == (None, None)
-    assert "`data/broken/manifest.json` is not a manifest: not JSON" in broken.problem
+    assert "`data/broken/manifest.json` is not a manifest: Unterminated string" in broken.problem
 
 
 @pytest.mark.parametrize("damage", ["cut", "gone", "newer"])

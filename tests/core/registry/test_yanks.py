@@ -82,7 +82,7 @@ def test_where_all_were_withdrawn_it_says_why(registry: Registry) -> None:
     ("text", "message"),
     [
         ("", "the file is empty"),
-        ("<<<<<<< HEAD\n", "line 1: not JSON at line 1 column 1"),
+        ("<<<<<<< HEAD\n", "line 1: Expecting value: line 1 column 1"),
         ("[]\n", "line 1: not a JSON object"),
         ('{"reason":"x"}\n', "line 1: it has no `format_version`"),
         ('{"format_version":true}\n', "line 1: it has no `format_version`"),

@@ -134,15 +134,12 @@ def _of_classes(module: ModuleType) -> Iterator[PluginRecord[Any]]:
             continue
         summary = (kind.__doc__ or name).strip().splitlines()[0].rstrip(".")
         own, codes = str(getattr(kind, "name", name)), tuple(getattr(kind, "codes", ()))
-        record: PluginRecord[Any]
-        if issubclass(kind, Source):
-            record = SourceRecord(own, summary, partial(_itself, kind), codes=codes)
-        elif issubclass(kind, Validator):
-            record = ValidatorRecord(own, summary, codes, partial(_itself, kind))
-        else:
-            continue
-        check_record(record, any_name=issubclass(kind, Source))
-        yield record
+        for base, record_class in ((Source, SourceRecord), (Validator, ValidatorRecord)):
+            if issubclass(kind, base):
+                load = partial(_itself, kind)
+                record = record_class(name=own, summary=summary, codes=codes, load=load)
+                check_record(record, any_name=base is Source)
+                yield record
 
 
 def _itself(kind: type[Any]) -> type[Any]:

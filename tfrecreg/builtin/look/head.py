@@ -309,7 +309,7 @@ class _Reader:
             if isinstance(event, Fault):
                 if event.code == "CRC008":
                     message = f"`{shard.name}` is not a TFRecord: {event.detail}"
-                    raise NoShardsError(message, place=shard.name)
+                    raise NoShardsError(message)
                 reason = f"{event.code}: {event.detail}"
                 self._pass_over(shard, event.record, event.offset, reason)
             if not isinstance(event, RecordBatch):

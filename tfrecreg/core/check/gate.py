@@ -97,8 +97,8 @@ def _expect_severities(config: Config, known: list[str]) -> None:
 
 
 def _expect_code(place: KeyPath, pattern: str, known: list[str], glob: str = "") -> None:
-    """Refuse a pattern if neither it nor its `glob` matches a code. The error names the code's
-    successors or a similar code.
+    """Refuse a pattern if neither it nor its `glob` matches a code. The error names the codes that
+    replaced the pattern or, if there are none, a similar code.
     """
     if not any(fnmatchcase(code, glob or pattern) for code in known):
         instead = what_became_of(pattern) or did_you_mean(pattern, known)

@@ -36,8 +36,8 @@ BUNDLED = (
     *(f"tfrecreg_{name}" for name in SOURCES),
 )
 """Modules with hooks. Their names have the same form as in an entry point."""
-DECODERS = ("tfrecreg.builtin.images.decoder:PictureDecoder",)
-"""Classes of the bundled decoders, which are used without a search for plugins."""
+DECODER = "tfrecreg.builtin.images.decoder:PictureDecoder"
+"""The class of the bundled decoder, which is used without a search for plugins."""
 LOCAL = "tfrecreg.builtin.local_plugins"
 """The module that finds local plugins, if a registry names any."""
 CHANGES = "tfrecreg.builtin.releases.diff.verdict"

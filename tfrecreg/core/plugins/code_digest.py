@@ -18,7 +18,7 @@ from pathlib import Path
 from blake3 import blake3
 
 from tfrecreg.core.plugins.bundled import BUNDLED, OURS
-from tfrecreg.core.plugins.entry_points import entries, is_local, module_of
+from tfrecreg.core.plugins.entry_points import entries, is_local
 
 
 @cache
@@ -72,7 +72,7 @@ def _entry_modules(distribution: str) -> Sequence[str]:
     if distribution == OURS:
         return BUNDLED
     try:
-        return [module_of(entry) for entry in entries(metadata.distribution(distribution))]
+        return [entry.module for entry in entries(metadata.distribution(distribution))]
     except (metadata.PackageNotFoundError, OSError, ValueError):
         return ()  # discovery reports the error
 

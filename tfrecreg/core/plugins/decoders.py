@@ -6,7 +6,6 @@ takes longer than a training job takes to open its records.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import import_module
@@ -21,8 +20,8 @@ from tfrecreg.core.images.decoder import (
     require_pillow,
 )
 from tfrecreg.core.images.model import ImageError, ImageHeader
-from tfrecreg.core.images.read import read_header, sniff
-from tfrecreg.core.plugins.bundled import DECODERS, DISABLE
+from tfrecreg.core.images.read import read_header
+from tfrecreg.core.plugins.bundled import DECODER
 from tfrecreg.core.plugins.guard import PluginId, called, calling, failure
 from tfrecreg.core.values.errors import MissingExtraError, SchemaError, TfrecregError
 from tfrecreg.core.values.text import safe, si_bytes
@@ -48,8 +47,8 @@ _NONE: Mapping[str, DeclaredPixels] = MappingProxyType({})
 class Decoders:
     """The decoders of features: each feature gets the decoder that reads its first value.
 
-    Bundled decoders come first. If several other decoders read a value, the first by name is used.
-    The object can be pickled, and several threads can use it.
+    The bundled decoder comes first. If several other decoders read a value, the first by name is
+    used. The object can be pickled, and several threads can use it.
     """
 
     def __init__(
@@ -66,30 +65,15 @@ class Decoders:
     def array(self, feature: str, data: bytes, fit: Resizing | None = None) -> npt.NDArray[Any]:
         """Decode a value. If `fit` is given, resize the image to the size that `fit` returns."""
 
-        def decoded(by: FeatureDecoder) -> npt.NDArray[Any]:
-            return by.array(data) if fit is None else by.resized(data, fit)
-
         decoder = self.pixels.get(feature) or self._chosen.get(feature)
         if decoder is None:
             decoder = self._chosen[feature] = self._reader(feature, data)
-        try:
-            return decoded(decoder)
-        except ValueError:
-            if feature in self.pixels:
-                raise
-            other = self._reader(feature, data)  # a feature may hold values of several kinds
-            if other is decoder:
-                raise
-            return decoded(other)
+        return decoder.array(data) if fit is None else decoder.resized(data, fit)
 
     def find_bundled(self, feature: str, data: bytes) -> FeatureDecoder | None:
-        """The bundled decoder that reads a value; None if no bundled decoder reads the value."""
-        if feature in self.pixels:
-            return self.pixels[feature]
-        start = data[:START]
-        return next(
-            (each for each in _decoders(self._off, ours=True) if each.reads(feature, start)), None
-        )
+        """The bundled decoder if it reads a value, else None."""
+        decoder = self.pixels.get(feature) or _bundled()
+        return decoder if decoder.reads(feature, data[:START]) else None
 
     def find_third_party(self, feature: str, data: bytes) -> FeatureDecoder | None:
         """The third-party decoder that reads a value; None if no such decoder reads the value."""
@@ -98,12 +82,11 @@ class Decoders:
 
     def third_party(self) -> tuple[FeatureDecoder, ...]:
         """The decoders of other distributions, in order of name."""
-        return _decoders(self._off, ours=False)
+        return _third_party(self._off)
 
     def third_party_names(self) -> list[str]:
         """The decoders of other distributions with their versions, without loading them."""
-        found = _announced(self._off)
-        return [f"{each.qualified} {each.version}" for each in found if not each.plugin_id.is_ours]
+        return [f"{each.qualified} {each.version}" for each in _announced(self._off)]
 
     def expect(self) -> None:
         """Raise an error if nothing can be decoded."""
@@ -127,13 +110,9 @@ class Decoders:
             return None
 
     def _reader(self, feature: str, data: bytes) -> FeatureDecoder:
-        """The decoder that reads a value. If no decoder reads the value, return one whose error
-        explains why.
-        """
+        """The decoder that reads a value; if none does, the bundled one, whose error says why."""
         found = self.find_bundled(feature, data) or self.find_third_party(feature, data)
-        if found is None and not _decoders(self._off, ours=True):
-            raise ValueError("no decoder reads it")
-        return found or _decoders(self._off, ours=True)[0]
+        return found or _bundled()
 
 
 def decoders_of(home: Storage | None, pixels: Mapping[str, DeclaredPixels] = _NONE) -> Decoders:
@@ -162,26 +141,28 @@ def target_decoders(target: Target) -> Decoders:
 
 
 def _announced(off: tuple[str, ...]) -> list[Announced[DecoderRecord]]:
+    """The decoders of other distributions, in order of name."""
     from tfrecreg.core.plugins.manager import plugins_but
     from tfrecreg.core.plugins.records import DecoderRecord
 
-    return plugins_but(off).every(DecoderRecord)
+    return [each for each in plugins_but(off).every(DecoderRecord) if not each.plugin_id.is_ours]
 
 
 @cache
-def _decoders(off: tuple[str, ...], *, ours: bool) -> tuple[FeatureDecoder, ...]:
-    """The bundled decoders, or the decoders of other distributions in order of name."""
-    if ours and not off and not os.environ.get(DISABLE):
-        places = (place.split(":") for place in DECODERS)
-        return tuple(getattr(import_module(module), name)() for module, name in places)
+def _bundled() -> FeatureDecoder:
+    module, _, name = DECODER.partition(":")
+    decoder: FeatureDecoder = getattr(import_module(module), name)()
+    return decoder
+
+
+@cache
+def _third_party(off: tuple[str, ...]) -> tuple[FeatureDecoder, ...]:
     from tfrecreg.core.plugins.manager import plugins
 
-    found = (
-        (each.plugin_id, plugins().load(type(each.record), each.qualified))
+    return tuple(
+        GuardedDecoder(plugins().load(type(each.record), each.qualified), each.plugin_id)
         for each in _announced(off)
-        if each.plugin_id.is_ours is ours
     )
-    return tuple(kind() if ours else GuardedDecoder(kind, name) for name, kind in found)
 
 
 class GuardedDecoder(FeatureDecoder):
@@ -211,12 +192,8 @@ class GuardedDecoder(FeatureDecoder):
         return found and found._replace(format=safe(found.format, limit=40))
 
     def thumbnail(self, data: bytes, side: int) -> Thumbnail | None:
-        found: Any = self._call("Thumbnail NoneType", "thumbnail", data, side)
-        if found is None:
-            return None
-        if not isinstance(found.data, bytes) or sniff(found.data) != found.format:  # for a page
-            raise self._plugin_id.error(f"returned a thumbnail that is not a {found.format}")
-        return Thumbnail(*found)
+        found: Thumbnail | None = self._call("Thumbnail NoneType", "thumbnail", data, side)
+        return found
 
     def caption(self, data: bytes) -> str:
         found = safe(self._call("str", "caption", data), limit=_CAPTION)

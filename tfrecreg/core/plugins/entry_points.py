@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -33,11 +33,6 @@ def entries(distribution: metadata.Distribution) -> list[metadata.EntryPoint]:
     return [found[each] for each in sorted(found)]
 
 
-def module_of(entry: metadata.EntryPoint) -> str:
-    """The module to which an entry point refers."""
-    return entry.value.partition(":")[0].strip()
-
-
 def is_local(distribution: str) -> bool:
     """Whether `distribution` is not the name of a distribution, but a local plugin
     (``./sources/yolo.py:Yolo``) or its file (``./checks/blanks.py``).
@@ -61,38 +56,25 @@ def may_be_installed() -> bool:
     return False
 
 
-def with_plugins(path: Sequence[str] | None = None) -> Iterator[metadata.Distribution]:
+def with_plugins() -> Iterator[metadata.Distribution]:
     """Other distributions with plugins. If several have the same name, only the first on the path
     counts, because Python imports that one.
     """
     from importlib import metadata
 
-    where: dict[str, Any] = {} if path is None else {"path": list(path)}
-    seen: set[str] = set()
-    for found in metadata.distributions(**where):
-        if not _mentions_plugins(found):
-            continue
-        try:
+    seen = {OURS}
+    for found in metadata.distributions():
+        if _mentions_plugins(found):
             name = canonical_name(identity(found)[0])
-        except Exception:
-            yield found  # it has no name to compare, and is reported as broken later
-            continue
-        if name in seen or name == OURS:
-            continue
-        seen.add(name)
-        # The first may have no plugins: then the package that Python imports has none.
-        first = next(iter(metadata.distributions(name=name, **where)), found)
-        if _mentions_plugins(first):
-            yield first
+            if name not in seen:
+                seen.add(name)
+                yield found
 
 
 def identity(distribution: metadata.Distribution) -> tuple[str, str]:
     """Name and version of a distribution."""
     found: Any = distribution.metadata
-    if not found["Name"] or not found["Version"]:
-        place = distribution.locate_file("")
-        raise Broken(f"a distribution in `{place}` has no name or no version in its metadata")
-    return found["Name"], found["Version"]
+    return found["Name"] or "", found["Version"] or ""
 
 
 def canonical_name(distribution: str) -> str:

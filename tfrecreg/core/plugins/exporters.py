@@ -8,7 +8,6 @@ writes the other files. An exporter that writes the records to files of another 
 
 from __future__ import annotations
 
-from abc import ABC
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -262,7 +261,7 @@ class ExportedDataset:
             writer.write(self.schema.text.encode("utf-8", "surrogateescape"))
 
 
-class Exporter(ExtensionPoint, ABC):
+class Exporter(ExtensionPoint):
     """One export of one dataset, in the parent process. All methods are optional.
 
     By default, an export holds the unchanged shards under their own names.
@@ -328,7 +327,7 @@ class Exporter(ExtensionPoint, ABC):
         folder: Storage,  # noqa: ARG002 - a default
         shards: Sequence[ExportedShard],  # noqa: ARG002 - a default
     ) -> Iterator[str]:
-        """Write the files beside the shards, and yield notes for the user. Each note is one line.
+        """Write the files next to the shards, and yield notes for the user, each of one line.
 
         Args:
             folder: the folder of the export.
@@ -356,7 +355,7 @@ class ShardRecord(NamedTuple):
 def verified_records(task: ShardToExport) -> Iterator[ShardRecord]:
     """Read all records of the shard of `task`, in order.
 
-    They are compared with the manifest only after the last one. If they differ, an error is raised.
+    After the last record, they are compared with the manifest. If they differ, an error is raised.
 
     Raises:
         RefusedError: the shard is missing, damaged or replaced.

@@ -140,12 +140,6 @@ def called(plugin_id: PluginId, name: str, function: Callable[..., T], *argument
         raise failure(plugin_id, f"failed in `{name}`", error) from error
 
 
-def wrong_answer(plugin_id: PluginId, name: str, answer: object, expected: str) -> PluginError:
-    """The error for a method that returned a wrong `answer`. `expected` describes right results."""
-    shown = safe(repr(answer), limit=100)
-    return plugin_id.error(f"answered `{name}` with {shown}, expected {expected}")
-
-
 def failure(plugin_id: PluginId, what: str, error: BaseException) -> TfrecregError:
     """The error to raise after a plugin raised `error`."""
     passed = _PASSED_BY.get(plugin_id.kind, _PASSED)

@@ -28,13 +28,13 @@ from tfrecreg.core.plugins.entry_points import (
     entries,
     identity,
     is_local,
-    module_of,
     with_plugins,
 )
 from tfrecreg.core.plugins.guard import PluginId, calling, failure, reason_of, traced
 from tfrecreg.core.plugins.records import (
     PLUGIN_KINDS,
     CommandRecord,
+    DecoderRecord,
     PluginRecord,
     SourceRecord,
     ValidatorRecord,
@@ -50,7 +50,7 @@ from tfrecreg.core.values.errors import (
 )
 from tfrecreg.core.values.findings import Code
 from tfrecreg.core.values.text import did_you_mean, listed, safe, type_text
-from tfrecreg.core.values.typed_values import options_as_text, pairs_of, parse_options
+from tfrecreg.core.values.typed_values import NoOptions, options_as_text, pairs_of, parse_options
 
 if TYPE_CHECKING:
     from tfrecreg.core.build.sources.deal import SourceOptions
@@ -64,7 +64,6 @@ R_co = TypeVar("R_co", bound=PluginRecord[Any], covariant=True)
 MARK = "tfrecreg_impl"
 """The name of the attribute that `hookimpl` sets on a function."""
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
-_CODE = re.compile(r"[A-Z]{3}[0-9]{3}")
 _FAMILIES = frozenset(PAGES.values())
 """Prefixes of tfrecreg's own codes, which third-party plugins must not use."""
 
@@ -96,11 +95,6 @@ class Announced(Generic[R_co]):
         """How messages refer to the plugin."""
         return PluginId(self.record.kind, self.name, self.distribution, self.version)
 
-    @property
-    def origin(self) -> str:
-        """Distribution and version, for messages."""
-        return f"`{safe(self.distribution)}` {safe(self.version)}"
-
 
 @dataclass(frozen=True, slots=True)
 class BrokenPlugin:
@@ -114,22 +108,21 @@ class BrokenPlugin:
     """One line, escaped."""
 
 
-def discover(path: Sequence[str] | None = None) -> Iterator[Announced[Any] | BrokenPlugin]:
+def discover() -> Iterator[Announced[Any] | BrokenPlugin]:
     """Load all plugins."""
-    for module in BUNDLED if path is None else ():
+    for module in BUNDLED:
         plugin_id = PluginId("plugin", module, OURS, __version__)
         yield from _announced(plugin_id, module, partial(import_module, module))
-    for distribution in with_plugins(path):
-        name = version = ""
+    for distribution in with_plugins():
+        name, version = identity(distribution)
         try:
-            name, version = identity(distribution)
-            declared = entries(distribution)
+            declared = [(each, each.module) for each in entries(distribution)]
         except Exception as error:
             yield BrokenPlugin("", name, version, reason(error))
             continue
-        for entry in declared:
+        for entry, module in declared:
             plugin_id = PluginId("plugin", entry.name, name, version)
-            yield from _announced(plugin_id, module_of(entry), entry.load)
+            yield from _announced(plugin_id, module, entry.load)
 
 
 def _announced(
@@ -167,10 +160,8 @@ def records_of(plugin: object, *, ours: bool = False) -> Iterator[PluginRecord[A
 
 
 def _checked(
-    kind: type[PluginRecord[Any]], result: object, *, ours: bool
+    kind: type[PluginRecord[Any]], result: Iterable[Any], *, ours: bool
 ) -> Iterator[PluginRecord[Any]]:
-    if not isinstance(result, Iterable) or isinstance(result, str):
-        raise Broken(f"`{kind.hook}` returned {type_text(result)}, expected {kind.__name__}s")
     for record in result:
         if not isinstance(record, kind):
             raise Broken(f"`{kind.hook}` yielded {type_text(record)}, expected {kind.__name__}s")
@@ -191,9 +182,6 @@ def check_record(record: Any, *, any_name: bool = False) -> None:
     if isinstance(record, SourceRecord) and isinstance(record.recognizes, str):
         raise Broken(f"`{hook}`: `{name}` needs a list of globs as `recognizes`")
     for code in record.codes:
-        if not isinstance(code, Code) or not _CODE.fullmatch(code.code):
-            shown = getattr(code, "code", code)
-            raise Broken(f"`{hook}`: `{name}` has the code `{shown}`, expected one like `ABC001`")
         if code.code[:3] in _FAMILIES:
             raise Broken(f"`{hook}`: `{name}` has the code `{code.code}`, which tfrecreg reserves")
 
@@ -226,24 +214,13 @@ class Plugins:
             off = not each.disabled_by and any(has_name(each, name) for name in names)
             found.append(replace(each, disabled_by=by) if off else each)
             record = each.record
-            is_needed = isinstance(record, CommandRecord) or getattr(record, "reads_back", False)
+            is_needed = getattr(record, "reads_back", False)
+            is_needed = is_needed or isinstance(record, CommandRecord | DecoderRecord)
             if off and each.plugin_id.is_ours and is_needed:
                 raise UsageError(
                     f"{by} disables the {record.kind} `{each.name}`, which cannot be disabled"
                 )
         return Plugins(found)
-
-    def of_registry(self, config: Config, *, untrusted: bool) -> Plugins:
-        """These plugins and a registry's local plugins: see :func:`plugins_of`."""
-        if not config.plugins.local:
-            return self
-        local = import_module(LOCAL)  # few registries need this room
-        found: list[Any] = local.local_plugins(
-            config.home, config.plugins.local, untrusted=untrusted
-        )
-        more = [each for each in found if isinstance(each, Announced)]
-        _codes_of_local.update((code.code, code) for each in more for code in each.record.codes)
-        return Plugins([*self._announced, *self.broken, *found])
 
     @contextmanager
     def lending(self, announced: Announced[Any]) -> Iterator[None]:
@@ -295,24 +272,23 @@ class Plugins:
 
     def find(self, kind: type[R], name: str) -> Announced[R]:
         """The plugin of that kind and name, ``mnist`` or ``distribution:mnist``."""
+        found = self.named(kind, name)
+        if len(found) > 1:
+            raise _clashing(found)
+        return found[0]
+
+    def named(self, kind: type[R], name: str) -> list[Announced[R]]:
+        """The plugins of that kind and name; of any kind, if `kind` is :class:`PluginRecord`."""
         announced = self.every(kind)
-        found = [one for one in announced if has_name(one, name)]
+        found = [each for each in announced if has_name(each, name)]
         if not found:
             self._expect_enabled(kind, name)
             raise self._unknown(kind.kind, announced, name)
-        if len(found) > 1:
-            raise _clashing(name, found)
-        return found[0]
+        return found
 
     def load(self, kind: type[PluginRecord[T]], name: str) -> T:
         """The class or command of the plugin of that kind and name."""
-        found = self.find(kind, name)
-        loaded: T = _loaded(found)
-        if kind.has_options:
-            options: object = getattr(loaded, "Options", None)
-            frozen = getattr(getattr(options, "__dataclass_params__", None), "frozen", False)
-            if not (frozen and isinstance(options, type) and is_dataclass(options)):
-                raise found.plugin_id.error("has `Options` that are not a frozen dataclass")
+        loaded: T = _loaded(self.find(kind, name))
         return loaded
 
     def options(
@@ -367,15 +343,6 @@ class Plugins:
         kind = self.load(SourceRecord, name)
         codes = frozenset(code.code for code in found.record.codes)
         return GuardedSource.open(kind, found.plugin_id, raw, options, codes)
-
-    def named(self, name: str) -> list[Announced[Any]]:
-        """The plugins of a name such as ``mnist`` or ``distribution:mnist``, sorted by kind."""
-        known = [each for kind in PLUGIN_KINDS for each in self.every(kind)]
-        found = [each for each in known if has_name(each, name)]
-        if not found:
-            self._expect_enabled(PluginRecord, name)
-            raise self._unknown("plugin", known, name)
-        return found
 
     def describe(self, announced: Announced[Any]) -> list[OptionInfo]:
         """The options of a plugin; empty if it declares none."""
@@ -433,7 +400,15 @@ def plugins_of(config: Config, *, untrusted: bool = False) -> Plugins:
     """The plugins of a registry: the plugins of this process and the registry's local plugins,
     except plugins that the registry switches off.
     """
-    found = plugins().of_registry(config, untrusted=untrusted) if config.home else plugins()
+    found = plugins()
+    if config.home and config.plugins.local:
+        room = import_module(LOCAL)  # few registries need this room
+        local: list[Announced[Any] | BrokenPlugin] = room.local_plugins(
+            config.home, config.plugins.local, untrusted=untrusted
+        )
+        more = [each for each in local if isinstance(each, Announced)]
+        _codes_of_local.update((code.code, code) for each in more for code in each.record.codes)
+        found = Plugins([*found._announced, *found.broken, *local])
     return plugins_but(config.plugins.disable, found)
 
 
@@ -476,14 +451,14 @@ def has_name(announced: Announced[Any], name: str) -> bool:
     return not colon or canonical_name(announced.distribution) == canonical_name(distribution)
 
 
-def _clashing(name: str, found: Sequence[Announced[Any]]) -> PluginError:
-    origins = [f"{one.origin} (entry point `{one.entry_point}`)" for one in found]
-    choices, record = sorted({one.qualified for one in found}), found[0].record
-    shown = [f"`{f'{record.flag} {choice}'.strip()}`" for choice in choices]
-    can_choose = len(choices) == len(found)
+def _clashing(found: Sequence[Announced[Any]]) -> PluginError:
+    first = found[0]
+    origins = [f"`{safe(one.distribution)}` {safe(one.version)}" for one in found]
+    flag = f"{first.record.flag} " if first.record.flag else ""
+    choices = [f"`{flag}{one.qualified}`" for one in found]
     return PluginError(
-        f"the {record.kind} `{name}` is announced by {' and by '.join(origins)}",
-        hint=f"choose one: {' or '.join(shown)}" if can_choose else "",
+        f"the {first.record.kind} `{first.name}` is announced by {' and by '.join(origins)}",
+        hint=f"choose one: {' or '.join(choices)}",
     )
 
 
@@ -505,12 +480,12 @@ def _loaded(announced: Announced[Any]) -> Any:
 
 def _wrong(record: PluginRecord[Any], loaded: Any) -> str:
     """Why the loaded object cannot be used; empty if it can."""
-    if not isinstance(loaded, type):
-        return f"`load` returned an object of type `{type(loaded).__name__}`, not a class"
     missing = {name for name in record.methods if not callable(getattr(loaded, name, None))}
     missing |= getattr(loaded, "__abstractmethods__", frozenset())
     if missing:
         return f"its class has no {listed(sorted(missing), word='or')}"
+    if not is_dataclass(getattr(loaded, "Options", None) or NoOptions):
+        return "its `Options` are not a dataclass"
     try:
         pickle.dumps(loaded)
     except (pickle.PicklingError, AttributeError, TypeError):

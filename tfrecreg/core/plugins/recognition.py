@@ -5,7 +5,7 @@ some files. So it answers quickly even for a folder of a million files, or for a
 
 The module also describes the options of a source and the limits of a validator in words.
 
-For hints, it finds raw data by their file names, without reading a file.
+For hints, it finds the folder with a source's raw data by file names, without reading a file.
 """
 
 from __future__ import annotations
@@ -20,13 +20,10 @@ from dataclasses import MISSING, dataclass, fields, replace
 from fnmatch import fnmatch, fnmatchcase
 from itertools import islice, pairwise
 from pathlib import Path, PurePosixPath
-from shlex import quote
 from typing import Any, Literal, NamedTuple, get_type_hints
 
-from tfrecreg.core.plugins.manager import Plugins
 from tfrecreg.core.plugins.records import SourceRecord
 from tfrecreg.core.storage.interface import Entry, Readable
-from tfrecreg.core.values.text import safe
 from tfrecreg.core.values.typed_values import as_text, is_required, label
 
 Strength = Literal["exact", "layout", "general", "refused"]
@@ -175,7 +172,7 @@ class OptionInfo:
     """The type in words: ``a whole number``."""
     default: str | None
     """The default as text; None if there is none."""
-    is_required: bool
+    required: bool
     help: str
     """The docstring below the field, or its ``metadata["help"]``; one line."""
 
@@ -198,7 +195,7 @@ def describe_options(kind: type[Any], *, text: bool = True) -> list[OptionInfo]:
                 name=each.name,
                 type=label(hints[each.name], text=text),
                 default=default,
-                is_required=is_required(each),
+                required=is_required(each),
                 help=" ".join(words.split()),
             )
         )
@@ -209,50 +206,23 @@ def _docs(kind: type[Any]) -> dict[str, str]:
     """The docstring of each field, also of base classes; empty if there is no source code."""
     docs: dict[str, str] = {}
     for base in reversed(kind.__mro__[:-1]):
-        try:
-            body = ast.parse(textwrap.dedent(inspect.getsource(base))).body[0]
-        except (OSError, TypeError, SyntaxError, IndexError):
-            continue
-        docs.update(_docstrings(body))
+        # Without source code, fields have no docstrings.
+        with suppress(OSError, TypeError, SyntaxError, IndexError):
+            found = ast.parse(textwrap.dedent(inspect.getsource(base))).body[0]
+            for statement, below in pairwise(getattr(found, "body", [])):
+                match statement, below:
+                    case (
+                        ast.AnnAssign(target=ast.Name(id=name)),
+                        ast.Expr(value=ast.Constant(value=str(text))),
+                    ):
+                        docs[name] = text
     return docs
-
-
-def _docstrings(node: ast.AST) -> Iterator[tuple[str, str]]:
-    for statement, below in pairwise(getattr(node, "body", [])):
-        match statement, below:
-            case (
-                ast.AnnAssign(target=ast.Name(id=name)),
-                ast.Expr(value=ast.Constant(value=str(text))),
-            ):
-                yield name, text
-
-
-def build_hint(place: str, known: Plugins) -> str:
-    """The command that builds from raw data; empty if no source recognizes the data."""
-    # A name is a better sign than a wildcard: many sources have images in their folders.
-    found = [
-        (sum(map(glob.count, "*[")), each.name, folder)
-        for each in known.every(SourceRecord)
-        for folder, glob in _matching(place, each.record)
-    ]
-    if not found:
-        return ""
-    _, name, folder = min(found)
-    return (
-        f"these are raw data of the source `{name}`: tfrecreg build NAME --source {name} --raw "
-        f"{safe(quote(folder), limit=1000)}"
-    )
 
 
 def raw_folder(place: str, record: SourceRecord) -> str:
     """The folder with a source's raw data. It is `place`, or it is above or below `place`. Empty if
     no folder is found.
     """
-    return next((folder for folder, _ in _matching(place, record)), "")
-
-
-def _matching(place: str, record: SourceRecord) -> Iterator[tuple[str, str]]:
-    """Yield the folder with a source's raw data, and the glob that matched."""
     path = Path(os.path.abspath(place))  # noqa: PTH100 - links stay
     # The folder may be unreadable, or the plugin's glob invalid.
     with suppress(OSError, ValueError, NotImplementedError):
@@ -260,8 +230,8 @@ def _matching(place: str, record: SourceRecord) -> Iterator[tuple[str, str]]:
             for glob in record.recognizes:
                 found = look(path, PurePosixPath(glob).parts)
                 if found is not None:
-                    yield str(found) if Path(place).is_absolute() else os.path.relpath(found), glob
-                    return
+                    return str(found) if Path(place).is_absolute() else os.path.relpath(found)
+    return ""
 
 
 def _at_or_above(path: Path, parts: Sequence[str]) -> Path | None:

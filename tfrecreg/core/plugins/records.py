@@ -35,7 +35,7 @@ class PluginRecord(Generic[T_co]):
     extra: str | None = None
     """The extra of its distribution that `load` needs; None if it needs no extra."""
 
-    kind: ClassVar[str]
+    kind: ClassVar[str] = "plugin"
     """The kind in words: ``report format``."""
     plural: ClassVar[str]
     """The key in a document for all plugins of the kind: ``report_formats``."""
@@ -44,13 +44,11 @@ class PluginRecord(Generic[T_co]):
     flag: ClassVar[str]
     """The command-line option that takes the name, for messages; empty if there is none."""
     methods: ClassVar[tuple[str, ...]] = ()
-    """The methods that a usable class must have."""
+    """The methods and classes that a usable class must have."""
     is_class: ClassVar[bool] = True
     """Whether `load` returns a class."""
     taken: ClassVar[tuple[str, ...]] = ()
     """Names that belong to the core, which no plugin can have."""
-    has_options: ClassVar[bool] = False
-    """Whether the class has a frozen dataclass `Options`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +80,7 @@ class SourceRecord(PluginRecord["type[Source]"]):
     plural = "sources"
     hook = "tfrecreg_sources"
     flag = "--source"
-    methods = ("raw_files", "labels", "items", "example", "schema")
-    has_options = True
+    methods = ("Options", "raw_files", "labels", "items", "example", "schema")
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +120,7 @@ class ExporterRecord(PluginRecord["type[Any]"]):
     plural = "exporters"
     hook = "tfrecreg_exporters"
     flag = "--to"
-    methods = ("expect", "file_name", "begin", "verify", "finish", "how_to_read")
-    has_options = True
+    methods = ("Options", "expect", "file_name", "begin", "verify", "finish", "how_to_read")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,8 +149,7 @@ class EngineRecord(PluginRecord["type[Any]"]):
     plural = "engines"
     hook = "tfrecreg_engines"
     flag = "--engine"
-    methods = ("run", "executor")
-    has_options = True
+    methods = ("Options", "run", "executor")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,4 +11,4 @@ from __future__ import annotations
 import pluggy
 
 hookimpl = pluggy.HookimplMarker("tfrecreg")
-"""Marks a function of a plugin as a hook. The name of the function says which hook it is."""
+"""Marks a function of a plugin as a hook. The name of the function is the name of the hook."""

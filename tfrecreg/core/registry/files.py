@@ -60,7 +60,7 @@ def find_files(word: str, left_out: list[str]) -> list[BareFile]:
             left_out_line(left_out)
             or "quote globs, and write a release as `NAME@MAJOR.MINOR.PATCH`"
         )
-        raise NoShardsError(missing, hint=hint, place=word)
+        raise NoShardsError(missing, hint=hint)
     return [place.file(each) for each in found]
 
 

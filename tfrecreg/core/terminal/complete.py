@@ -76,11 +76,8 @@ def targets(ctx: click.Context, param: click.Parameter, incomplete: str) -> Item
 @silent
 def releases(ctx: click.Context, incomplete: str) -> Iterable[str]:
     registry = _registry(ctx)
-    names = _matching(registry, incomplete)
-    for name in names:
-        # For many datasets, offer only the newest release; more typing narrows the list.
-        found = _releases_of(registry, name)
-        yield from found if len(names) == 1 else found[:1]
+    for name in _matching(registry, incomplete):
+        yield from _releases_of(registry, name)
 
 
 def _matching(registry: Registry, incomplete: str) -> list[str]:
@@ -107,13 +104,8 @@ def named_by(record: str, *others: str) -> Complete:
     return silent(names)
 
 
-@silent
-def plugin_names(ctx: click.Context, incomplete: str) -> Iterable[str]:
-    del ctx, incomplete
-    from tfrecreg.core.plugins.manager import plugins
-    from tfrecreg.core.plugins.records import PLUGIN_KINDS
-
-    return sorted({name for kind in PLUGIN_KINDS for name in plugins().names(kind)})
+plugin_names = named_by("PluginRecord")
+"""Names of plugins of all kinds."""
 
 
 @silent
@@ -131,12 +123,10 @@ def validators(ctx: click.Context, incomplete: str) -> Iterable[str]:
 
 @silent
 def codes(ctx: click.Context, incomplete: str) -> Iterable[str]:
-    del ctx
+    del ctx, incomplete
     from tfrecreg.core.plugins.manager import plugins
 
-    # Codes also complete from lower case, because `explain` accepts it.
-    small = incomplete[:1].islower()
-    return [code.lower() if small else code for code in plugins().codes()]
+    return plugins().codes()
 
 
 sources = named_by("SourceRecord")

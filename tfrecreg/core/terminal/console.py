@@ -12,7 +12,6 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TextIO
 
 from rich.cells import cell_len
@@ -29,8 +28,6 @@ _LEAST = 2
 """Minimum width of a column: one wide letter. In a narrower column, rich omits text."""
 _ENDLESS = 100_000
 """The width that is used for a pipe if `COLUMNS` is not set."""
-_USUAL = 80, 25
-"""Default columns and lines of a terminal."""
 _WORD = re.compile(r"\s*\S+(?: (?:[kMGT]?B|%)(?![^\s,;:.)]))*\S*\s*")
 """A word with the spaces around it. A number and its unit count as one word."""
 
@@ -153,13 +150,8 @@ def stderr() -> Console:
 
 
 def _console(file: TextIO) -> Console:
-    size: tuple[int | None, int | None] = None, None
-    if any(name in os.environ and _number(name) is None for name in ("COLUMNS", "LINES")):
-        # Rich prints nothing at width 0, and fails on digits that Python does not parse.
-        width, height = _USUAL
-        with suppress(OSError, ValueError):
-            width, height = os.get_terminal_size(file.fileno())
-        size = _number("COLUMNS") or width or _USUAL[0], _number("LINES") or height or _USUAL[1]
+    # Rich prints nothing at width 0, and fails on digits that Python does not parse.
+    unusable = [name for name in ("COLUMNS", "LINES") if _number(name) is None]
     return Console(
         file=file,
         # With NO_COLOR, rich would keep bold and dim.
@@ -168,8 +160,7 @@ def _console(file: TextIO) -> Console:
         markup=False,
         emoji=False,
         soft_wrap=True,
-        width=size[0],
-        height=size[1],
+        _environ={name: text for name, text in os.environ.items() if name not in unusable},
     )
 
 

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tfrecreg.core.plugins.guard import PluginId, called, wrong_answer
+from tfrecreg.core.plugins.guard import PluginId, called
 from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.values.errors import PluginError, StorageError, UsageError
-from tfrecreg.core.values.text import json_data
+from tfrecreg.core.values.text import json_data, type_text
 
 if TYPE_CHECKING:
     from tfrecreg.core.check.report_format import ReportContext
@@ -33,15 +33,13 @@ def expect_free_file(path: str) -> None:
         raise UsageError(f"`{path}` already exists: name a new file")
 
 
-def write_text(path: str, text: str, *, in_new_folder: bool = False, new: bool = False) -> None:
+def write_text(path: str, text: str, *, in_new_folder: bool = False) -> None:
     """Write a text as UTF-8: see :func:`write_pieces`."""
     data = text.encode("utf-8", "backslashreplace")
-    write_pieces(path, (data,), in_new_folder=in_new_folder, new=new)
+    write_pieces(path, (data,), in_new_folder=in_new_folder)
 
 
-def write_pieces(
-    path: str, pieces: Iterable[bytes], *, in_new_folder: bool = False, new: bool = False
-) -> None:
+def write_pieces(path: str, pieces: Iterable[bytes], *, in_new_folder: bool = False) -> None:
     """Write a file piece by piece. A reader sees either the old file or the whole new file.
 
     ``/dev/stdout``, pipes and other special files are written directly. A symbolic link stays, and
@@ -52,17 +50,12 @@ def write_pieces(
             with Path(path).open("wb") as stream:
                 stream.writelines(pieces)
             return
-        real = path if new else os.path.realpath(path)
-        folder, name = os.path.split(real)
+        folder, name = os.path.split(os.path.realpath(path))
         if not in_new_folder:
-            os.stat(folder or ".")  # noqa: PTH116 - a str stays a str
-        storage = LocalStorage(folder or ".")
-        if not new:
-            with storage.create(name) as writer:
-                for piece in pieces:
-                    writer.write(piece)
-        elif not storage.put_if_absent(name, b"".join(pieces)):
-            expect_free_file(path)
+            os.stat(folder)  # noqa: PTH116 - a str stays a str
+        with LocalStorage(folder).create(name) as writer:
+            for piece in pieces:
+                writer.write(piece)
     except BrokenPipeError:
         raise
     except OSError as error:
@@ -98,14 +91,6 @@ def cannot_write(path: str, reason: str) -> UsageError:
 CORE_FORMATS = ("text", "json")
 
 
-def expect_format(name: str) -> None:
-    if name not in CORE_FORMATS:
-        from tfrecreg.core.plugins.manager import plugins
-        from tfrecreg.core.plugins.records import ReportFormatRecord
-
-        plugins().find(ReportFormatRecord, name)
-
-
 def open_format(name: str, known: Callable[[], Plugins]) -> str | PluginFormat:
     """The format with this name, for one call. ``text`` and ``json`` are returned as they are."""
     return name if name in CORE_FORMATS else PluginFormat(name, known())
@@ -115,10 +100,14 @@ def expect_report_format(
     ctx: click.Context, param: click.Parameter, name: str | None
 ) -> str | None:
     """The callback of ``--format``: returns its value, or refuses a value that names no format."""
-    try:
-        expect_format(name or "text")
-    except PluginError as error:
-        raise click.BadParameter(f"{error.message}; {error.hint}", ctx, param) from None
+    if name is not None and name not in CORE_FORMATS:
+        from tfrecreg.core.plugins.manager import plugins
+        from tfrecreg.core.plugins.records import ReportFormatRecord
+
+        try:
+            plugins().find(ReportFormatRecord, name)
+        except PluginError as error:
+            raise click.BadParameter(f"{error.message}; {error.hint}", ctx, param) from None
     return name
 
 
@@ -141,14 +130,14 @@ class PluginFormat:
         found = called(self._plugin_id, "look", lambda: list(self._inner.look(target)))
         for each in found:
             if not isinstance(each, Validator):
-                raise wrong_answer(self._plugin_id, "look", each, "Validators")
+                raise self._plugin_id.error(f"answered `look` with {type_text(each)}")
         self.has_looked = self.has_looked or bool(found)
         return [(self._plugin_id, each) for each in found]
 
     def render(self, reports: Sequence[Report], context: ReportContext) -> str:
         text = called(self._plugin_id, "render", self._inner.render, reports, context)
         if not isinstance(text, str):
-            raise wrong_answer(self._plugin_id, "render", text, "text")
+            raise self._plugin_id.error(f"answered `render` with {type_text(text)}")
         return text
 
     def finish(self, reports: Sequence[Report], context: ReportContext) -> None:

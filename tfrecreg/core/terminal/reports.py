@@ -1,6 +1,7 @@
 """Output of reports for `check`, `audit` and `gate`: in any format, to stdout or to a file.
 
-The module also has the base class of commands that write a report even if a run has no verdict.
+The module also has the base class of commands that write a report even if a run ends without a
+verdict.
 
 A later reader of the report, such as a CI step, must never find the report of an earlier run. So
 the report's file is empty until the run finishes.
@@ -24,14 +25,13 @@ from tfrecreg.core.terminal import complete
 from tfrecreg.core.terminal.output import (
     CORE_FORMATS,
     PluginFormat,
-    expect_format,
     expect_report_format,
     open_format,
     write_json,
     write_text,
 )
 from tfrecreg.core.terminal.session import Session
-from tfrecreg.core.values.errors import PluginError, TfrecregError, UsageError
+from tfrecreg.core.values.errors import TfrecregError, UsageError
 from tfrecreg.core.values.text import safe
 
 if TYPE_CHECKING:
@@ -192,10 +192,6 @@ class _Requested:
         form = texts.get("form", "text")
         if session.as_json or options.get("as_json") is True:
             form = "json"
-        try:
-            expect_format(form)
-        except PluginError:
-            form = "text"
         return cls(
             session,
             form,

@@ -11,7 +11,7 @@ import io
 import os
 import sys
 from contextlib import suppress
-from typing import Any, TextIO
+from typing import Any
 
 
 class _Output(io.FileIO):
@@ -26,19 +26,10 @@ class _Output(io.FileIO):
             raise
 
 
-def watched(descriptor: int, like: TextIO) -> TextIO:
-    """Make a stream that writes to an open descriptor and records the first error of a write."""
-    return io.TextIOWrapper(
-        io.BufferedWriter(_Output(descriptor, "w", closefd=False)),
-        encoding=like.encoding,
-        errors="backslashreplace",  # a terminal that is not UTF-8 has no `×`
-        line_buffering=getattr(like, "line_buffering", False),
-        write_through=getattr(like, "write_through", False),
-    )
-
-
 def watch_streams() -> None:
-    """Watch stdout and stderr. If one of them is closed, the first write to it fails."""
+    """Make streams for stdout and stderr that record the first error of a write. If one of them is
+    closed, the first write to it fails.
+    """
     for name, descriptor in (("stdout", 1), ("stderr", 2)):
         stream = getattr(sys, name)
         if stream is None:
@@ -46,7 +37,13 @@ def watch_streams() -> None:
             os.dup2(os.open(os.devnull, os.O_RDONLY), descriptor)
             stream = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors="backslashreplace")
         stream.flush()
-        made = watched(descriptor, stream)
+        made = io.TextIOWrapper(
+            io.BufferedWriter(_Output(descriptor, "w", closefd=False)),
+            encoding=stream.encoding,
+            errors="backslashreplace",  # a terminal that is not UTF-8 has no `×`
+            line_buffering=getattr(stream, "line_buffering", False),
+            write_through=getattr(stream, "write_through", False),
+        )
         setattr(sys, name, made)
         setattr(sys, f"__{name}__", made)
 

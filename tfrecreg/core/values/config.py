@@ -23,7 +23,7 @@
 An unknown key and a value of the wrong type are errors. If they were ignored, a policy might have
 no effect.
 
-The module also judges findings: :func:`judge` has no state and gets today's date.
+The module also applies gates and waivers to findings: see :func:`judge`.
 """
 
 from __future__ import annotations
@@ -43,6 +43,9 @@ from tfrecreg.core.values.documents import read_toml
 from tfrecreg.core.values.errors import DatasetConfigError, UsageError
 from tfrecreg.core.values.findings import Code, Finding, Severity
 from tfrecreg.core.values.typed_values import KeyPath, SkipLimit, parse_size, read_table
+
+Positive = Annotated[int, Meta(ge=1)]
+_Text = Annotated[str, Meta(min_length=1)]
 
 
 class FailOn(str, Enum):
@@ -74,9 +77,9 @@ class Waiver:
     literal ``[``. If `code` and `fingerprint` are both given, both must match.
     """
 
-    owner: str
+    owner: _Text
     """The person or team that is responsible for the waiver."""
-    reason: str
+    reason: _Text
     expires: date
     """The last day on which the waiver is valid."""
     code: str = "*"
@@ -88,9 +91,6 @@ class Waiver:
     def __post_init__(self) -> None:
         if self.code == "*" and self.fingerprint == "*":
             raise ValueError("a waiver needs a `code` or a `fingerprint` to match")
-        for name in ("owner", "reason"):
-            if not getattr(self, name).strip():
-                raise ValueError(f"a waiver's `{name}` may not be empty")
 
     def covers(self, finding: Finding) -> bool:
         return is_named(finding, self.code) and fnmatchcase(finding.fingerprint, self.fingerprint)
@@ -225,9 +225,6 @@ _DEFAULT = "default"
 
 T = TypeVar("T")
 
-Positive = Annotated[int, Meta(ge=1)]
-_Text = Annotated[str, Meta(min_length=1)]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatasetConfig:
@@ -266,12 +263,6 @@ class DatasetConfig:
     """The license of the data: an SPDX identifier, or any text."""
     description: str = ""
     citation: str = ""
-
-    def __post_init__(self) -> None:
-        names = ("shards", "shard_size", "records_per_shard", "hosts")
-        given = [f"`{name}`" for name in names if getattr(self, name) is not None]
-        if len(given) > 1:
-            raise ValueError(f"expected one way to size shards, found {' and '.join(given)}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -356,8 +347,8 @@ class Config:
         return self.datasets.get(name, DatasetConfig())
 
     def gate(self, name: str) -> GateConfig:
-        """The gate called `name` (the name of a dataset), else the gate `default`, else the
-        built-in gate.
+        """The gate of the dataset `name`. If the dataset has none, the gate `default` is used; if
+        that is missing, the built-in gate.
         """
         return self.gates.get(name) or self.gates.get(_DEFAULT) or GateConfig()
 
@@ -377,13 +368,11 @@ def parse_config(text: str | bytes, where: str = CONFIG_NAME) -> Config:
     path = KeyPath(where)
     file = read_table(_File, read_toml(text, where), path)
     gates = path / "gates"
-    # Each table is read before tables are merged, so that an error names the table with the key.
-    for name, table in file.gates.items():
-        _gate(table, gates / name)
     default = file.gates.get(_DEFAULT, {})
     return Config(
         gates={
-            name: _gate(_merged(default, table), gates / name) for name, table in file.gates.items()
+            name: read_table(GateConfig, _merged(default, table), gates / name)
+            for name, table in file.gates.items()
         },
         waivers=file.waivers,
         policy=file.policy,
@@ -401,13 +390,6 @@ def parse_dataset(text: str | bytes, where: str) -> DatasetConfig:
 def read_limits(kind: type[T], options: Mapping[str, Any], validator: str) -> T:
     """Convert the table `limits.<validator>` of a gate to the validator's options."""
     return read_table(kind, dict(options), KeyPath(CONFIG_NAME, "limits", validator))
-
-
-def _gate(table: dict[str, Any], path: KeyPath) -> GateConfig:
-    gate = read_table(GateConfig, table, path)
-    limits = path / "limits" / "inflation"
-    read_table(InflationLimit, gate.limits.get("inflation", {}), limits)
-    return gate
 
 
 def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:

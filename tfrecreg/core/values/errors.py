@@ -15,7 +15,6 @@ from __future__ import annotations
 import json
 from functools import cache, partial
 from shlex import quote
-from typing import Any
 
 from tfrecreg.core.plugins.bundled import OURS
 from tfrecreg.core.values.findings import Finding
@@ -26,36 +25,39 @@ _LIMIT = 1000
 
 
 def install_command(distribution: str = OURS, extra: str = "") -> str:
-    origin, tool = _installed(distribution), _tool()
+    place, kind = _origin(distribution)
     name, extras = safe(distribution, limit=80), f"[{extra}]" if extra else ""
-    if origin is None:
-        return f"{tool} install {quote(name + extras)}"
-    if "dir_info" in origin:
-        editable = "-e " if origin["dir_info"].get("editable") else ""
-        return f"{tool} install {editable}{quote(_path(origin) + extras)}"
-    return f"{tool} install {quote(f'{name}{extras} @ {_url(origin)}')}"
+    if kind == "url":
+        return f"{_tool()} install {quote(f'{name}{extras} @ {place}')}"
+    flag = "-e " if kind == "editable" else ""
+    return f"{_tool()} install {flag}{quote((place or name) + extras)}"
 
 
 def upgrade_hint() -> str:
-    origin, tool = _installed(OURS), _tool()
-    if origin is None:
-        return f"{tool} install --upgrade {OURS}"
-    where = _path(origin) if "dir_info" in origin else _url(origin)
-    return f"this tfrecreg was installed from `{where}`: install a newer one"
+    place, _ = _origin(OURS)
+    if not place:
+        return f"{_tool()} install --upgrade {OURS}"
+    return f"this tfrecreg was installed from `{place}`: install a newer one"
 
 
 @cache
-def _installed(distribution: str) -> dict[str, Any] | None:
-    """The recorded origin of a distribution; None if it came from an index, or is not installed."""
+def _origin(distribution: str) -> tuple[str, str]:
+    """The recorded origin of a distribution, and its kind: ``url``, ``folder`` or ``editable``.
+    Both are empty if the distribution came from an index, or is not installed.
+    """
+    from urllib.parse import unquote, urlsplit
+
     try:
         found = json.loads(_read(distribution, "direct_url.json"))
-        known = {"dir_info", "archive_info", "vcs_info"} & found.keys()
-        usable = isinstance(found["url"], str) and all(
-            isinstance(found[each], dict) for each in known
-        )
+        url, folder, vcs = found["url"], found.get("dir_info"), found.get("vcs_info")
+        if folder is not None:
+            place = safe(unquote(urlsplit(url).path), limit=_LIMIT)
+            return place, "editable" if folder.get("editable") else "folder"
+        if vcs is not None:
+            url = f"{vcs['vcs']}+{url}@{vcs.get('requested_revision') or vcs['commit_id']}"
     except (ValueError, TypeError, KeyError, AttributeError):
-        return None
-    return found if usable and known else None
+        return "", ""
+    return safe(url, limit=_LIMIT), "url"
 
 
 @cache
@@ -69,22 +71,8 @@ def _read(distribution: str, name: str) -> str:
 
     try:
         return metadata.distribution(distribution).read_text(name) or ""
-    except (metadata.PackageNotFoundError, OSError, ValueError):
+    except metadata.PackageNotFoundError:
         return ""
-
-
-def _path(origin: dict[str, Any]) -> str:
-    from urllib.parse import unquote, urlsplit
-
-    return safe(unquote(urlsplit(origin["url"]).path), limit=_LIMIT)
-
-
-def _url(origin: dict[str, Any]) -> str:
-    url, found = origin["url"], origin.get("vcs_info")
-    if found is not None:
-        at = found.get("requested_revision") or found.get("commit_id")
-        url = f"{found.get('vcs')}+{url}{f'@{at}' if at else ''}"
-    return safe(url, limit=_LIMIT)
 
 
 class TfrecregError(Exception):
@@ -166,10 +154,6 @@ class NotHereError(UsageError):
 
 class NoShardsError(UsageError):
     """There is no TFRecord file at the given place."""
-
-    def __init__(self, message: str, *, hint: str = "", place: str = "") -> None:
-        super().__init__(message, hint=hint)
-        self.place = place
 
 
 class ConflictError(UsageError):
@@ -289,9 +273,7 @@ class StorageError(FailureError):
 
 
 class TransferError(StorageError):
-    """A store gave different bytes when the same range was read again, so the stored bytes may be
-    right.
-    """
+    """Two reads of the same range returned different bytes, so the stored bytes may be intact."""
 
 
 class MissingFileError(StorageError):

@@ -41,9 +41,7 @@ class Version:
             return Version(self.major + 1, 0, 0)
         if level == "minor":
             return Version(self.major, self.minor + 1, 0)
-        if level == "patch":
-            return Version(self.major, self.minor, self.patch + 1)
-        raise ValueError(f"no level {level!r}: expected major, minor or patch")
+        return Version(self.major, self.minor, self.patch + 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,19 +71,17 @@ class Reference:
         """The single version that the reference names; None if it names the build, a stage or
         several versions.
         """
-        match = _VERSION.fullmatch(self.selector or "")
-        return _version(match) if match else None
+        is_single = self.selector is not None and _VERSION.fullmatch(self.selector)
+        return parse_version(self.selector or "") if is_single else None
 
     def matches(self, version: Version) -> bool:
         """Whether the reference matches the release `version`. A build's reference matches no
         release.
         """
-        if self.selector is None:
-            return False
-        start = self.selector.removesuffix("*")
-        if start != self.selector:
-            return str(version).startswith(start)
-        return self.selector in ("latest", str(version))
+        selector = self.selector or ""
+        if selector.endswith("*"):
+            return str(version).startswith(selector.removesuffix("*"))
+        return selector in ("latest", str(version))
 
     def pick(self, versions: Iterable[Version]) -> Version | None:
         """The newest of `versions` that the reference matches; None if it matches no version."""
@@ -106,8 +102,6 @@ def parse_reference(text: str) -> Reference:
             )
         return Reference(named, f"#{match[1]}")
     name, at, selector = text.partition("@")
-    if not name:
-        raise UsageError(f"the reference `{text}` names no dataset")
     check_dataset_name(name)
     if not at:
         return Reference(name, None)
@@ -115,9 +109,8 @@ def parse_reference(text: str) -> Reference:
     if tag:
         selector = tag[1]
     if not _SELECTOR.fullmatch(selector):
-        what = f"`{selector}` in `{text}`" if selector else f"`{text}`"
         raise UsageError(
-            f"{what} does not name a version: "
+            f"`{text}` does not name a version: "
             "expected MAJOR.MINOR.PATCH, MAJOR.*, MAJOR.MINOR.* or latest"
         )
     return Reference(name, selector)
@@ -127,7 +120,7 @@ def parse_version(text: str) -> Version:
     match = _VERSION.fullmatch(text)
     if match is None:
         raise UsageError(f"`{safe(text)}` is not a version: expected MAJOR.MINOR.PATCH")
-    return _version(match)
+    return Version(*map(int, match.groups()))
 
 
 def is_dataset_name(text: str) -> bool:
@@ -150,7 +143,3 @@ def looks_like_reference(text: str) -> bool:
     except UsageError:
         return False
     return True
-
-
-def _version(match: re.Match[str]) -> Version:
-    return Version(int(match[1]), int(match[2]), int(match[3]))

@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 from tfrecreg.core.values.errors import UsageError
 from tfrecreg.core.values.reference import check_dataset_name
@@ -86,8 +86,6 @@ def shard_name(dataset: str, split: str, number: int, of: int) -> str:
     check_dataset_name(dataset)
     if not _WRITTEN.fullmatch(split):
         raise UsageError(f"`{split}` is not a split name: expected letters, digits and `_`")
-    if not 0 <= number < of:
-        raise ValueError(f"there is no shard {number} of {of}")
     return f"{dataset}-{split}.tfrecord-{number:05d}-of-{of:05d}"
 
 
@@ -237,18 +235,16 @@ class ShardPolicy:
     """Number of training hosts. Each host gets as many shards as TensorFlow advises."""
 
     def __post_init__(self) -> None:
-        options = {
-            "--shards": self.shards,
-            "--shard-size": self.shard_size,
-            "--records-per-shard": self.records_per_shard,
-            "--hosts": self.hosts,
+        given = {
+            f"`--{each.name.replace('_', '-')}`": value
+            for each in fields(self)
+            if (value := getattr(self, each.name)) is not None
         }
-        given = {name: value for name, value in options.items() if value is not None}
         if len(given) > 1:
-            raise UsageError(f"{' and '.join(f'`{name}`' for name in given)} exclude each other")
+            raise UsageError(f"{' and '.join(given)} exclude each other")
         for name, value in given.items():
             if value < 1:
-                raise UsageError(f"`{name}` must be at least 1, found {value}")
+                raise UsageError(f"{name} must be at least 1, found {value}")
 
 
 def shard_policy(
@@ -332,18 +328,17 @@ def class_name(names: Mapping[int, str], label: int) -> str:
 
 
 def collision(names: Iterable[str]) -> str:
-    """A clause about two names that differ only in case or Unicode normal form; empty if there are
-    none. One of the two is nearly always a mistake, made on a system for which both names are the
-    same.
+    """A clause about two names that differ only in case or Unicode normal form; empty if no two do.
+
+    One of the two is nearly always a mistake, made on a system for which both names are the same.
     """
     seen: dict[str, str] = {}
     for name in names:
-        composed = unicodedata.normalize("NFC", name)
-        other = seen.setdefault(unicodedata.normalize("NFC", composed.casefold()), name)
+        folded = unicodedata.normalize("NFC", name).casefold()
+        other = seen.setdefault(unicodedata.normalize("NFC", folded), name)
         if other != name:
-            same_case = unicodedata.normalize("NFC", other) == composed
-            how = "Unicode normal form" if same_case else "case"
-            return f"differ only by {how}: `{_as_ascii(other)}` and `{_as_ascii(name)}`"
+            shown = f"`{_as_ascii(other)}` and `{_as_ascii(name)}`"
+            return f"differ only by case or Unicode normal form: {shown}"
     return ""
 
 

@@ -1,4 +1,4 @@
-"""Turns values into text and JSON: escapes for terminals and logs, sizes, counts, lists of names.
+"""Turns values into text and JSON: escapes, sizes, counts, lists of names.
 
 Base classes of plugins inherit from :class:`ExtensionPoint`. It raises an error if a plugin
 misspells the name of a method, because nothing would call this method.

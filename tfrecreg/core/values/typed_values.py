@@ -23,6 +23,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from datetime import date
 from decimal import Decimal
@@ -69,11 +70,22 @@ class KeyPath:
         self.keys = keys
 
     def __truediv__(self, key: str | int) -> KeyPath:
-        return KeyPath(self.file, *self.keys, key)
+        return type(self)(self.file, *self.keys, key)
 
-    def error(self, complaint: str, hint: str = "") -> ConfigError:
+    def error(self, complaint: str, hint: str = "") -> UsageError:
         key = f" `{_dotted(self.keys)}`" if self.keys else ""
         return ConfigError(f"`{self.file}`:{key} {complaint}", hint=hint)
+
+
+class _OptionPath(KeyPath):
+    """The path of an option. Its `file` is the name of the plugin."""
+
+    def error(self, complaint: str, hint: str = "") -> UsageError:
+        hint = hint or f"`tfrecreg plugins show {self.file}` lists the options"
+        if not self.keys:
+            return UsageError(f"the options of `{self.file}` are invalid: {complaint}", hint=hint)
+        option = _dotted(self.keys)
+        return UsageError(f"the option `{option}` of `{self.file}` {complaint}", hint=hint)
 
 
 def _dotted(keys: Keys) -> str:
@@ -86,31 +98,9 @@ def _dotted(keys: Keys) -> str:
     return shown.removeprefix(".")
 
 
-class _Mismatch(Exception):
-    """A value does not fit its type. `keys` is the path to the value."""
-
-    def __init__(self, complaint: str, keys: Keys) -> None:
-        self.complaint = complaint
-        self.keys = keys
-
-
-def read_table(kind: type[T], table: object, path: KeyPath) -> T:
-    try:
-        made: T = _table(kind, table, ())
-    except _Mismatch as error:
-        raise KeyPath(path.file, *path.keys, *error.keys).error(error.complaint) from None
+def read_table(kind: type[T], table: Mapping[str, Any], path: KeyPath) -> T:
+    made: T = _table(kind, _hints(kind), table, path)  # type: ignore[arg-type]
     return made
-
-
-def _table(kind: type[Any], table: object, keys: Keys) -> Any:
-    if not isinstance(table, dict):
-        raise _Mismatch(f"should be a table, found {_value_text(table)}", keys)
-    hints = _hints(kind)  # type: ignore[arg-type]  # mypy takes no class for hashable
-    values = _fields(kind, hints, table, keys)
-    try:
-        return kind(**values)
-    except ValueError as error:
-        raise _Mismatch(str(error), keys) from None
 
 
 @cache
@@ -119,36 +109,39 @@ def _hints(kind: Any) -> dict[str, Any]:
     return get_type_hints(kind, include_extras=True)
 
 
-def _fields(
+def _table(
     kind: type[Any],
     hints: Mapping[str, Any],
     given: Mapping[str, Any],
-    keys: Keys = (),
+    path: KeyPath,
     *,
     text: bool = False,
     also: Iterable[str] = (),
-) -> dict[str, Any]:
+) -> Any:
     known = {found.name: found for found in fields(kind) if found.init}
     for name in given:
         if name not in known:
             names = sorted({*known, *also})
             others = did_you_mean(name, names) or f"; known: {listed(names)}"
-            raise _Mismatch(f"is not known{others}", (*keys, name))
+            raise (path / name).error(f"is not known{others}")
     values: dict[str, Any] = {}
     for name, found in known.items():
         if name in given:
-            values[name] = _value(hints[name], given[name], (*keys, name), text=text)
+            values[name] = _value(hints[name], given[name], path / name, text=text)
         elif is_required(found):
             expected = label(hints[name], text=text)
-            raise _Mismatch(f"is missing: it should be {expected}", (*keys, name))
-    return values
+            raise (path / name).error(f"is missing: it should be {expected}")
+    try:
+        return kind(**values)
+    except ValueError as error:
+        raise path.error(str(error)) from error
 
 
 def is_required(found: Field[Any]) -> bool:
     return found.default is MISSING and found.default_factory is MISSING
 
 
-def _value(hint: Any, value: Any, keys: Keys, *, text: bool = False) -> Any:
+def _value(hint: Any, value: Any, path: KeyPath, *, text: bool = False) -> Any:
     expected = hint
     if (inner := _optional(hint)) is not None:
         if value is None or (text and value == "none"):
@@ -158,27 +151,27 @@ def _value(hint: Any, value: Any, keys: Keys, *, text: bool = False) -> Any:
         try:
             return function(value)
         except ValueError as error:
-            raise _Mismatch(f"{error}, found {_value_text(value)}", keys) from None
+            raise path.error(f"{error}, found {_value_text(value)}") from None
     if is_dataclass(hint) and isinstance(hint, type):
-        return _table(hint, value, keys)
-    if get_origin(hint) is dict and isinstance(value, dict):
+        if isinstance(value, dict):
+            return _table(hint, _hints(hint), value, path)
+    elif get_origin(hint) is dict and isinstance(value, dict):
         inner = get_args(hint)[1]
-        return {key: _value(inner, item, (*keys, key)) for key, item in value.items()}
-    if (inner := _item(hint)) is not None:
+        return {key: _value(inner, item, path / key) for key, item in value.items()}
+    elif (inner := _item(hint)) is not None:
         items = _split(value) if text and isinstance(value, str) else value
         if isinstance(items, list | tuple):
             return tuple(
-                _value(inner, item, (*keys, number), text=text) for number, item in enumerate(items)
+                _value(inner, item, path / number, text=text) for number, item in enumerate(items)
             )
     elif choices := _choices(hint):
         if _plain(value) in choices:
             return choices[_plain(value)]
     else:
-        try:
+        # The label of the type describes the expected value.
+        with suppress(msgspec.ValidationError, ValueError, LookupError, TypeError):
             return _scalar(hint, value, text)
-        except (msgspec.ValidationError, ValueError, LookupError, TypeError):
-            pass  # the label of the type describes the expected value
-    raise _Mismatch(f"should be {label(expected, text=text)}, found {_value_text(value)}", keys)
+    raise path.error(f"should be {label(expected, text=text)}, found {_value_text(value)}")
 
 
 def _scalar(hint: Any, value: Any, text: bool) -> Any:
@@ -224,11 +217,10 @@ def _choices(hint: Any) -> dict[str, Any]:
 def _split(text: str) -> list[str] | None:
     """The items of a list; None if the text is not a list."""
     if text.startswith("["):
-        try:
-            parts = json.loads(text)
-        except (ValueError, RecursionError):
-            return None
-        return parts if isinstance(parts, list) else None
+        with suppress(ValueError, RecursionError):
+            items: list[str] = json.loads(text)
+            return items
+        return None
     parts = [part.strip() for part in text.split(",")] if text.strip() else []
     return parts if all(parts) else None
 
@@ -273,16 +265,9 @@ def parse_options(
     of: str = "SOURCE",
     also: Iterable[str] = (),
 ) -> T:
-    hint = f"`tfrecreg plugins show {of}` lists the options"
     given = pairs if isinstance(pairs, Mapping) else pairs_of(pairs)
-    try:
-        return kind(**_fields(kind, _option_types(kind), given, text=True, also=also))
-    except _Mismatch as error:
-        raise UsageError(
-            f"the option `{_dotted(error.keys)}` of `{of}` {error.complaint}", hint=hint
-        ) from None
-    except ValueError as error:
-        raise UsageError(f"the options of `{of}` are invalid: {error}", hint=hint) from error
+    made: T = _table(kind, _option_types(kind), given, _OptionPath(of), text=True, also=also)
+    return made
 
 
 def pairs_of(pairs: Sequence[str], option: str = "--option") -> dict[str, str]:
@@ -301,10 +286,7 @@ def pairs_of(pairs: Sequence[str], option: str = "--option") -> dict[str, str]:
 
 def _option_types(kind: type[Any]) -> dict[str, Any]:
     name = f"`{kind.__qualname__}`"
-    try:
-        hints = get_type_hints(kind)
-    except (NameError, TypeError, AttributeError) as error:
-        raise PluginError(f"the types of the options {name} cannot be found: {error}") from error
+    hints = get_type_hints(kind)
     found = {each.name: hints[each.name] for each in fields(kind) if each.init}
     for option, hint in found.items():
         inner = _optional(hint) or hint
@@ -348,7 +330,7 @@ def parse_size(value: int | str) -> int:
     """
     from fractions import Fraction  # imported here and below, because few commands need it
 
-    match = _SIZE.fullmatch(str(value).strip()) if _is_amount(value) else None
+    match = _SIZE.fullmatch(str(value).strip())
     size = Fraction(0)
     if match and (match[2] or not match[3]):
         power = " kmgt".index(match[2].lower() or " ")
@@ -371,7 +353,7 @@ class SkipLimit:
         """The limit in a text or number: ``100`` or ``"100"`` items, or ``"0.5%"`` of all items."""
         from fractions import Fraction
 
-        text = str(value).strip() if _is_amount(value) else ""
+        text = str(value).strip()
         if _COUNT.fullmatch(text):
             return cls(None, int(text))
         percent = _PERCENT.fullmatch(text)
@@ -390,7 +372,3 @@ class SkipLimit:
         # The user wrote the percentage as a decimal number, so this division is exact.
         exact = Decimal(percent.numerator) / Decimal(percent.denominator)
         return f"{exact.normalize():f}%"
-
-
-def _is_amount(value: object) -> bool:
-    return isinstance(value, int | str) and not isinstance(value, bool)

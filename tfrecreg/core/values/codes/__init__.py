@@ -1,15 +1,14 @@
-"""The codes of findings. Pages in Markdown describe them; a page is read when one of its codes is
-needed.
+"""The codes of findings. Pages in Markdown describe them.
 
 A module imports its codes by name: ``from tfrecreg.core.values.codes import CRC002``. The import
-reads the page of the code, and fails if the page does not have the code.
+fails if no page has the code.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
-from functools import cache, cached_property
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -36,55 +35,29 @@ PAGES: Mapping[str, str] = MappingProxyType(
 """The families of codes, in the order in which documents list them. Each family has a page."""
 
 
-class _Catalog(Mapping[str, Code]):
-    """All codes of this package by name. A look-up reads only the pages of the code's family."""
+@cache
+def codes_on(page: str) -> Mapping[str, Code]:
+    return tfdv_codes() if page == "tfdv" else read_codes(page)
 
-    def __getitem__(self, name: str) -> Code:
-        for page, family in PAGES.items():
-            if name.startswith(family) and name in codes_on(page):
-                return codes_on(page)[name]
-        raise KeyError(name)
 
-    def __iter__(self) -> Iterator[str]:
-        for page in PAGES:
-            yield from codes_on(page)
-
-    def __len__(self) -> int:
-        return sum(len(codes_on(page)) for page in PAGES)
+CORE_CODES: Mapping[str, Code] = MappingProxyType(
+    {name: code for page in PAGES for name, code in codes_on(page).items()}
+)
+"""The codes of this package by name: ``CORE_CODES["CRC002"]``."""
 
 
 class CodeList(Sequence[Code]):
-    """The codes of this package that match one of the globs, in order of name. The pages are read
-    on the first use.
-    """
+    """The codes of this package that match one of the globs, in order of name."""
 
     def __init__(self, *globs: str) -> None:
-        self._globs = globs
-
-    @cached_property
-    def _codes(self) -> list[Code]:
-        families = {glob[:3] for glob in self._globs}
-        pages = [page for page, family in PAGES.items() if family in families]
-        codes = [code for page in pages for code in codes_on(page).values()]
-        matching = [
-            each for each in codes if any(fnmatchcase(each.code, glob) for glob in self._globs)
-        ]
-        return sorted(matching, key=lambda code: code.code)
+        names = [name for name in CORE_CODES if any(fnmatchcase(name, glob) for glob in globs)]
+        self._codes = [CORE_CODES[name] for name in sorted(names)]
 
     def __getitem__(self, index: Any) -> Any:
         return self._codes[index]
 
     def __len__(self) -> int:
         return len(self._codes)
-
-
-@cache
-def codes_on(page: str) -> Mapping[str, Code]:
-    return tfdv_codes() if page == "tfdv" else read_codes(page)
-
-
-CORE_CODES: Mapping[str, Code] = _Catalog()
-"""The codes of this package by name: ``CORE_CODES["CRC002"]``."""
 
 
 class Former(NamedTuple):
