@@ -47,9 +47,7 @@ class Order:
         >>> order = reg["mnist@1.0.0"].data_source("train").order(seed=1, epoch=3, hosts=2)
         >>> order
         <Order of 100 of 200 records, seed 1, epoch 3, host 0 of 2>
-        >>> numbers = iter(order)
-        >>> first = next(numbers)
-        >>> numbers.state()["done"]
+        >>> order.state(done=1)["done"]
         1
     """
 
@@ -117,8 +115,9 @@ class Order:
         at = chosen[operator.index(place)]
         return int(self._numbers(np.array([at], np.int64))[0])
 
-    def __iter__(self) -> OrderIterator:
-        return OrderIterator(self)
+    def __iter__(self) -> Iterator[int]:
+        for first in range(0, self._length, _BLOCK):
+            yield from self[first : first + _BLOCK].tolist()
 
     def __repr__(self) -> str:
         return (
@@ -150,7 +149,7 @@ class Order:
             done: number of consumed records. None means the whole share.
 
         Returns:
-            A JSON object, for :meth:`from_states`.
+            A JSON object, for :meth:`DataSource.from_state`.
 
         Raises:
             UsageError: the share has fewer records.
@@ -191,29 +190,10 @@ class Order:
         host: int = 0,
         hosts: int = 1,
     ) -> Order:
-        """The rest of an epoch, shared among the current number of hosts.
-
-        Args:
-            states: the hosts' states, in any order. One state suffices if all hosts consumed the
-                same number of records.
-            records: number of records of the source.
-            source: identity of the source.
-            where: the condition that selected the records. None means that no condition was used.
-            weights: the weights for drawing the records. None means that records are permuted.
-            mixture: the mixture whose places are shared. None means that records of a source are
-                shared.
-            host: number of this host, from 0.
-            hosts: number of hosts that share the rest.
+        """The rest of an epoch, shared among `hosts`: see :meth:`DataSource.from_state`.
 
         Raises:
             UsageError: there are no states, or they belong to other records or epochs.
-
-        Example:
-            >>> source = reg["mnist@1.0.0"].data_source("train")
-            >>> states = [source.order(seed=1, host=host, hosts=2).state(30) for host in range(2)]
-            >>> rest = tr.Order.from_states(states, records=200, source=source.identity)
-            >>> len(rest)
-            140
         """
         if not states:
             raise UsageError("there is no state to resume from")
@@ -246,29 +226,6 @@ class Order:
             blocks=first.block,
             mixture=mixture,
         )
-
-
-class OrderIterator(Iterator[int]):
-    """Iterates over the numbers of an order. `state` is the state after the last number taken."""
-
-    def __init__(self, order: Order) -> None:
-        self._order = order
-        self._block: list[int] = []
-        self.done = 0
-        """How many numbers were taken."""
-
-    def __next__(self) -> int:
-        at = self.done % _BLOCK
-        if at == 0:
-            self._block = self._order[self.done : self.done + _BLOCK].tolist()
-        if at >= len(self._block):
-            raise StopIteration
-        self.done += 1
-        return self._block[at]
-
-    def state(self) -> dict[str, Any]:
-        """The state of the epoch. Each number that was taken counts as consumed."""
-        return self._order.state(self.done)
 
 
 _Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0)]

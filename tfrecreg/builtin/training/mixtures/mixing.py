@@ -23,7 +23,6 @@ from tfrecreg.core.values.errors import UsageError
 _PREFIX = "tfrecreg mixture v1"
 _CANDIDATES = 256
 """How many numbers near the golden ratio are compared."""
-_FEW = 20
 _TABLE_PLACES = 1 << 17
 """An epoch with more places is not kept as a table."""
 _TABLE_AFTER = 256
@@ -117,12 +116,7 @@ class Mixing:
         rounds, inside = np.divmod(draws, self.records[member])
         for round_ in np.unique(rounds).tolist():
             rows = np.flatnonzero(rounds == round_)
-            permutation, wanted = self._permutation(member, round_), inside[rows]
-            # An array takes as long as some twenty single numbers, however short it is.
-            few = len(rows) < _FEW
-            found[rows] = (
-                list(map(permutation.one, wanted.tolist())) if few else permutation(wanted)
-            )
+            found[rows] = self._permutation(member, round_)(inside[rows])
         return found
 
     def _permutation(self, member: int, round_: int) -> Permutation:
