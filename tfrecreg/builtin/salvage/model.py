@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 from blake3 import blake3
@@ -65,7 +65,7 @@ class Piece:
     """Offset in the original."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Cut:
     """A range of bytes of the original that is missing from the clean shard, or changed there."""
 
@@ -213,61 +213,16 @@ MOST_CUTS = 10_000
 """Maximum number of cuts listed per shard; every cut is counted and quarantined."""
 
 
-class Cuts:
-    """Collects the cuts of one shard during a salvage."""
-
-    def __init__(self) -> None:
-        self.listed: list[Cut] = []
-        """The first :data:`MOST_CUTS`, in order of the stream."""
-        self.total = 0
-        """Total number of cuts."""
-        self.lost = 0
-        """Number of records lost in these cuts."""
-        self.exact = True
-        """False if `lost` is only a lower bound."""
-
-    def add(
-        self,
-        code: str,
-        what: What,
-        where: tuple[int, int],
-        record: int | None,
-        lost: int,
-        exact: bool,
-        detail: str,
-        pieces: Sequence[Piece],
-    ) -> None:
-        """Add a cut, given the fields of a :class:`Cut`; `where` is its offset and length."""
-        self.total += 1
-        self.lost += lost
-        self.exact = self.exact and exact
-        if len(self.listed) < MOST_CUTS:
-            self.listed.append(
-                Cut(
-                    code=code,
-                    what=what,
-                    offset=where[0],
-                    length=where[1],
-                    record=record,
-                    lost=lost,
-                    exact=exact,
-                    detail=detail,
-                    quarantined=tuple(_joined(pieces)),
-                )
-            )
-
-
-def _joined(pieces: Sequence[Piece]) -> list[Piece]:
+def joined(pieces: Sequence[Piece]) -> tuple[Piece, ...]:
     """Join pieces that follow each other both in the original and in the quarantine."""
     found: list[Piece] = []
     for piece in pieces:
         before = found[-1] if found else None
         if before and before.of == piece.of and before.at + before.length == piece.at:
-            length = before.length + piece.length
-            found[-1] = Piece(offset=before.offset, length=length, of=piece.of, at=before.at)
+            found[-1] = replace(before, length=before.length + piece.length)
         else:
             found.append(piece)
-    return found
+    return tuple(found)
 
 
 _LOST_BYTES = 1 << 20
@@ -397,13 +352,15 @@ class HashingFile:
         self._hasher.update(data)
         self.bytes += len(data)
 
-    def add(self, data: Iterable[bytes], of: Literal["stream", "file"], at: int) -> list[Piece]:
+    def add(
+        self, data: Iterable[bytes], of: Literal["stream", "file"], at: int
+    ) -> tuple[Piece, ...]:
         """Append consecutive bytes of the original."""
         offset = self.bytes
         for piece in data:
             self.write(piece)
         length = self.bytes - offset
-        return [Piece(offset=offset, length=length, of=of, at=at)] if length else []
+        return (Piece(offset=offset, length=length, of=of, at=at),) if length else ()
 
     def close(self) -> StoredFile:
         self.write(b"")
