@@ -24,7 +24,7 @@ def order(records: int, *, seed: int | None = 7, epoch: int = 0, **more: Any) ->
 
 def resumed(states: list[dict[str, Any]], records: int, **more: Any) -> Order:
     """As another process would, from what was written to a file."""
-    return Order.from_states(json.loads(json.dumps(states)), records=records, source=SOURCE, **more)
+    return order(records, **more).resumed(json.loads(json.dumps(states)))
 
 
 @given(records=st.integers(0, 400), hosts=st.integers(1, 9), seed=SEEDS, epoch=st.integers(0, 9))
@@ -195,9 +195,9 @@ def test_ten_records_and_a_thousand_million_take_the_same_memory() -> None:
 def test_states_of_other_records_are_refused() -> None:
     state = order(10).state(3)
     with pytest.raises(UsageError, match="its `records` is `10`, but here it is `11`"):
-        Order.from_states([state], records=11, source=SOURCE)
+        order(11).resumed([state])
     with pytest.raises(UsageError, match="here it is `fedc`"):
-        Order.from_states([state], records=10, source="fedc")
+        Order(10, "fedc", seed=1, epoch=0).resumed([state])
 
 
 @pytest.mark.parametrize(

@@ -336,15 +336,9 @@ class DataSource(ReadsBatches, Sequence[Any]):
         """
         states = [state] if isinstance(state, Mapping) else list(state)
         by = weights_of_states(states) if weights is None else weights
-        return Order.from_states(
-            states,
-            records=len(self),
-            source=self.identity,
-            where=self.where,
-            weights=weights_of(by, self.name, self._selection, self._values),
-            host=host,
-            hosts=hosts,
-        )
+        drawn = weights_of(by, self.name, self._selection, self._values)
+        same: dict[str, Any] = {"host": host, "hosts": hosts, "where": self.where, "weights": drawn}
+        return Order(len(self), self.identity, seed=0, epoch=0, **same).resumed(states)
 
     def report(self, certificate: Certificate) -> EpochReport:
         """Whether an epoch handed out every record of this source exactly once.

@@ -177,54 +177,32 @@ class Order:
             **({} if self.mixture is None else {"mixture": self.mixture}),
         }
 
-    @classmethod
-    def from_states(
-        cls,
-        states: Sequence[Mapping[str, Any]],
-        *,
-        records: int,
-        source: str,
-        where: str | None = None,
-        weights: Weights | None = None,
-        mixture: Mapping[str, Any] | None = None,
-        host: int = 0,
-        hosts: int = 1,
-    ) -> Order:
-        """The rest of an epoch, shared among `hosts`: see :meth:`DataSource.from_state`.
-
-        Raises:
-            UsageError: there are no states, or they belong to other records or epochs.
-        """
+    def resumed(self, states: Sequence[Mapping[str, Any]]) -> Order:
+        """The rest of the epoch of these states, for the host of this order."""
         if not states:
             raise UsageError("there is no state to resume from")
-        here: dict[str, object] = {"where": where, "source": source, "records": records}
-        here["weights"] = None if weights is None else weights.said
+        here = {"where": self.where, "source": self.source, "records": self.records}
+        weights = None if self.weights is None else self.weights.said
         checked = list(map(_checked, states))
         for each in states:
-            if mixture is not None and each["source"] != source:
-                expect_same_order(_mapping(each.get("mixture")), mixture)
-            expect_same_order(each, here)
+            if self.mixture is not None and each["source"] != self.source:
+                expect_same_order(_mapping(each.get("mixture")), self.mixture)
+            expect_same_order(each, {**here, "weights": weights})
             expect_same_order(each, {name: states[0].get(name) for name in _COMMON})
         first = checked[0]
         before = tuple(map(Stage, first.before))
-        left = records - sum(stage.consumed for stage in before)
+        left = self.records - sum(stage.consumed for stage in before)
         counts = [
             min(count, share(left, each, first.hosts, first.drop_remainder))
             for each, count in enumerate(_counts(checked))
         ]
-        return cls(
-            records,
-            source,
+        return replace(
+            self,
             seed=first.seed,
             epoch=first.epoch,
-            host=host,
-            hosts=hosts,
             drop_remainder=first.drop_remainder,
             before=joined(before, Stage(counts)),
-            where=where,
-            weights=weights,
             blocks=first.block,
-            mixture=mixture,
         )
 
 

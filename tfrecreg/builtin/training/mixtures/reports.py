@@ -84,13 +84,8 @@ class MixtureReport:
             )
         lines = [head, *map(str, self.members)]
         for member in self.members:
-            for word, records in (
-                ("missed", member.missed_records),
-                ("too many", member.surplus_records),
-            ):
-                for each in records:
-                    key = "" if each.key is None else f", key `{each.key}`"
-                    lines.append(f"{word}: record {each.record} of `{each.shard}`{key}")
+            lines += [f"missed: {each}" for each in member.missed_records]
+            lines += [f"too many: {each}" for each in member.surplus_records]
         return "\n".join(lines)
 
 

@@ -233,14 +233,7 @@ class Mixture(ReadsBatches):
             166
         """
         states = [state] if isinstance(state, Mapping) else list(state)
-        return Order.from_states(
-            states,
-            records=len(self),
-            source=self.identity,
-            mixture=self._described,
-            host=host,
-            hosts=hosts,
-        )
+        return self.order(host=host, hosts=hosts).resumed(states)
 
     def report(self, certificate: Certificate, epoch: int = 0, epochs: int = 1) -> MixtureReport:
         """Report how often the records of each member were handed out, and how often they should
