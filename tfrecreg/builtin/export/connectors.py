@@ -309,7 +309,6 @@ def _shaped(rule: SchemaFeature, leaf: Json, notes: list[str]) -> Json:
 
 def _add_labels(made: Connectors, labels: Mapping[str, Sequence[str]]) -> None:
     """Add a file with class names for each feature that has any."""
-    clashing: set[str] = set()
     for name, connector in made.features.items():
         inner = connector.get("sequence", {}).get("feature", connector)
         if "classLabel" not in inner:
@@ -324,32 +323,23 @@ def _add_labels(made: Connectors, labels: Mapping[str, Sequence[str]]) -> None:
         # Like tfds.core.features.feature.convert_feature_name_to_filename at the top level.
         file = f"{name.replace('/', '.')}.labels.txt"
         if made.label_files.setdefault(file, names) != names:
-            clashing.add(file)
-    for file in sorted(clashing):
-        del made.label_files[file]
-        made.notes.append(
-            f"class names were left out: two features would need the same file `{safe(file)}`"
-        )
+            raise SchemaError(f"two features would need the same file `{safe(file)}` in TFDS")
 
 
 def usable_names(names: Sequence[str]) -> tuple[tuple[str, ...], int]:
     """Class names that TFDS can read back, and the number of replaced names. TFDS reads one name
     per line, stripped, and names must be different and not empty.
     """
-    taken: set[str] = set()
-    kept: list[bool] = []
-    for name in names:
-        usable = name and name == name.strip() and not {"\n", "\r"} & set(name)
-        kept.append(bool(usable and name not in taken))
-        taken.add(name)
-    result = []
-    for number, (name, keep) in enumerate(zip(names, kept, strict=True)):
-        shown = name if keep else str(number)
-        while not keep and shown in taken:
-            shown = f"class {shown}"
-        taken.add(shown)
-        result.append(shown)
-    return tuple(result), kept.count(False)
+    taken, result = set(names), dict[str, None]()
+    for number, name in enumerate(names):
+        shown = name
+        if not name or name != name.strip() or {"\n", "\r"} & set(name) or name in result:
+            shown = str(number)
+            while shown in taken:
+                shown = f"class {shown}"
+            taken.add(shown)
+        result[shown] = None
+    return tuple(result), sum(map(str.__ne__, names, result))
 
 
 def _supervised(features: Mapping[str, Json]) -> tuple[str, str] | None:

@@ -10,6 +10,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from tfrecreg.api import (
     Example,
     ExportedDataset,
@@ -115,8 +118,7 @@ class ParquetFormat(RecordFormat):
 
     def write(self, task: ShardToExport, records: Iterator[ShardRecord]) -> int:
         """Write all records. Returns how many have a value in ``__rest__``."""
-        pa, pq = _modules()
-        schema = self._arrow_schema(pa)
+        schema = self._arrow_schema()
         beside = 0
         with (
             task.folder.create(task.name) as to,
@@ -126,29 +128,28 @@ class ParquetFormat(RecordFormat):
             rows = _Rows(self.columns, task.entry.split)
             for record in keyed_examples(task, records):
                 if rows.are_full(record.size):
-                    writer.write_table(rows.to_arrow(pa, schema))
+                    writer.write_table(rows.to_arrow(schema))
                     rows.clear()
                 beside += rows.add(record.key, record.size, record.features)
             if len(rows):
-                writer.write_table(rows.to_arrow(pa, schema))
+                writer.write_table(rows.to_arrow(schema))
         return beside
 
     def read(self, task: ShardToExport) -> Iterator[bytes]:
         """The canonical payloads, in order."""
-        pa, pq = _modules()
         with task.folder.open(task.name) as reader, ReadingFile(reader) as source:
             try:
                 file = pq.ParquetFile(source)
                 for number in range(file.num_row_groups):
-                    yield from self._payloads(pa, file.read_row_group(number, use_threads=False))
+                    yield from self._payloads(file.read_row_group(number, use_threads=False))
             except pa.ArrowException as error:
                 raise ValueError(str(error)) from error
 
-    def _arrow_schema(self, pa: Any) -> Any:
+    def _arrow_schema(self) -> Any:
         fields = [
             (_KEY, pa.string()),
             (_SPLIT, pa.string()),
-            *((each.name, each.arrow_type(pa)) for each in self.columns),
+            *((each.name, each.arrow_type()) for each in self.columns),
             (_REST, pa.binary()),
         ]
         metadata = {"tfrecreg": self.metadata}
@@ -156,10 +157,10 @@ class ParquetFormat(RecordFormat):
             metadata["huggingface"] = self.hub
         return pa.schema(fields, metadata=metadata)
 
-    def _payloads(self, pa: Any, table: Any) -> Iterator[bytes]:
+    def _payloads(self, table: Any) -> Iterator[bytes]:
         for batch in table.to_batches():
             found = [
-                (each.name, each.from_arrow(pa, batch.column(position)))
+                (each.name, each.from_arrow(batch.column(position)))
                 for position, each in enumerate(self.columns, 2)
             ]
             rest = batch.column(len(self.columns) + 2).to_pylist()
@@ -210,7 +211,7 @@ class _Rows:
         self._bytes += size
         return bool(rest)
 
-    def to_arrow(self, pa: Any, schema: Any) -> Any:
+    def to_arrow(self, schema: Any) -> Any:
         """The rows as a table of one row group."""
         # Bytes of keys that are not UTF-8 become escapes.
         keys = [
@@ -221,17 +222,9 @@ class _Rows:
             pa.array(keys, pa.string()),
             pa.array([self._split] * len(self), pa.string()),
             *(
-                column.to_arrow(pa, rows)
+                column.to_arrow(rows)
                 for column, rows in zip(self._columns, self._features, strict=True)
             ),
             pa.array(self._rest, pa.binary()),
         ]
         return pa.Table.from_arrays(arrays, schema=schema)
-
-
-def _modules() -> tuple[Any, Any]:
-    """pyarrow and its module for Parquet. The import takes half a second."""
-    import pyarrow
-    import pyarrow.parquet
-
-    return pyarrow, pyarrow.parquet

@@ -30,7 +30,7 @@ from tfrecreg.core.plugins.exporters import (
     numbered,
 )
 from tfrecreg.core.plugins.guard import called
-from tfrecreg.core.plugins.manager import Announced, Plugins, plugins_of
+from tfrecreg.core.plugins.manager import plugins_of
 from tfrecreg.core.plugins.records import ExporterRecord
 from tfrecreg.core.records.hashing import hash_file
 from tfrecreg.core.registry.data import resolve
@@ -51,14 +51,12 @@ from tfrecreg.core.storage.raw import store_to_fill
 from tfrecreg.core.storage.remote import RemoteStorage
 from tfrecreg.core.values.errors import (
     FailureError,
-    PluginError,
     RefusedError,
     StorageError,
-    UnknownPluginError,
     UsageError,
 )
 from tfrecreg.core.values.progress import SILENT, Progress, working
-from tfrecreg.core.values.text import ShortRepr, did_you_mean, safe
+from tfrecreg.core.values.text import ShortRepr, safe
 from tfrecreg.core.workers.interface import Engine
 from tfrecreg.core.workers.local import LocalEngine
 
@@ -168,14 +166,9 @@ def export(
 ) -> ExportResult:
     """Write a build or a release into `folder` for another tool."""
     known = plugins_of(registry.config)
-    announced = _announced(known, to)
+    announced = known.find(ExporterRecord, to)
     resolved = resolve(registry, reference)
     kind: type[Exporter] = known.load(ExporterRecord, to)
-    if not issubclass(kind, Exporter):
-        message = (
-            f"{announced.plugin_id} cannot be used: its class does not inherit from `Exporter`"
-        )
-        raise PluginError(message, hint=announced.plugin_id.hint)
     store = store_to_fill(os.fsdecode(folder)) if kind.keeps_files else None
     path = store.root if store is not None else str(free_folder(folder, registry))
     given, _ = known.options(ExporterRecord, to, options)
@@ -271,15 +264,6 @@ def _records(dataset: ExportedDataset, written: Sequence[ExportedShard] | None) 
     for each in written:
         found[each.entry.split] += each.entry.records
     return {name: found[name] for name in splits if found[name]}
-
-
-def _announced(known: Plugins, to: str) -> Announced[ExporterRecord]:
-    try:
-        return known.find(ExporterRecord, to)
-    except UnknownPluginError as error:
-        close = did_you_mean(to, known.names(ExporterRecord))
-        message = f"no format `{safe(to)}` to export to{close}"
-        raise UsageError(message, hint=error.hint) from None
 
 
 def _expect_examples(dataset: ExportedDataset, reader: str) -> None:

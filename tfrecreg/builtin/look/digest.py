@@ -83,9 +83,8 @@ def _with_split(target: Target, split: str | None) -> Target:
     """The target. If the name of a file states no split, the file gets the given split."""
     if split is None:
         return target
-    if not split or all(shard.split for shard in target.shards):
-        problem = "is empty" if not split else "is not needed: all file names state a split"
-        raise UsageError(f"`--split {split}` {problem}")
+    if all(shard.split for shard in target.shards):
+        raise UsageError(f"`--split {split}` is not needed: all file names state a split")
     shards = [shard if shard.split else replace(shard, split=split) for shard in target.shards]
     return replace(target, shards=tuple(sorted(shards, key=lambda each: each.split)))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -215,22 +214,21 @@ def make_again(
     opened = _open_raw(resolved, manifest, raw, backup)
     problem = opened if isinstance(opened, TfrecregError) else None
     source = None
-    items: dict[str, dict[str, Item]] = defaultdict(dict)
+    items: dict[tuple[str, str], Item] = {}
     if not isinstance(opened, TfrecregError):
         source = pickle.dumps(opened.source)
-        wanted: dict[str, set[str]] = defaultdict(set)
-        for entry, index in lost:
-            wanted[entry.split].update(index.keys())
+        wanted = {(entry.split, key) for entry, index in lost for key in set(index.keys())}
         for item in opened.source.items():
-            if isinstance(item, Item) and item.key in wanted[item.split]:
-                items[item.split][item.key] = item
+            if isinstance(item, Item) and (item.split, item.key) in wanted:
+                items[item.split, item.key] = item
     tasks = [
         RemakeTask(
             entry=entry,
             index=index,
             items={
-                key: items[entry.split][key]
-                for key in items[entry.split].keys() & set(index.keys())
+                key: items[entry.split, key]
+                for key in set(index.keys())
+                if (entry.split, key) in items
             },
             source=source,
             compression=manifest.compression,
