@@ -231,10 +231,7 @@ class Weights:
 
     def __init__(self, values: npt.ArrayLike, by: str, name: str) -> None:
         self.by = by
-        try:
-            numbers = np.asarray(values, np.float64)
-        except (TypeError, ValueError):
-            numbers = np.empty((0, 0))
+        numbers = np.asarray(values, np.float64)
         if numbers.ndim != 1:
             shown = safe(repr(values), limit=60)
             raise UsageError(f"weights should be one number per record, found `{shown}`")
