@@ -61,7 +61,7 @@ def look_at_image(data: bytes) -> ImageHeader | None:
 
 @dataclass(slots=True)
 class ImagesSeen:
-    """What the images of one feature have in common. Picklable, mergeable, of bounded size."""
+    """What the images of one feature have in common. Picklable and mergeable."""
 
     count: int = 0
     formats: set[str] = field(default_factory=set)
@@ -69,9 +69,7 @@ class ImagesSeen:
     depths: set[bool] = field(default_factory=set)
     """True stands for images with 16 bits per channel, and false for images of another depth."""
     heights: set[int] = field(default_factory=set)
-    """At most two heights, because more would not change the result."""
     widths: set[int] = field(default_factory=set)
-    """At most two widths."""
     strange: int = 0
     """Number of values that TensorFlow cannot decode as images, or that are too large to read."""
     where: str = ""
@@ -87,8 +85,8 @@ class ImagesSeen:
         self.formats.add(header.format)
         self.channels.add(header.channels)
         self.depths.add(header.bits == 16)
-        _bounded(self.heights, {header.height})
-        _bounded(self.widths, {header.width})
+        self.heights.add(header.height)
+        self.widths.add(header.width)
 
     def add_strange(self, where: str) -> None:
         """Count a value that TensorFlow cannot decode or that cannot be read."""
@@ -107,16 +105,10 @@ class ImagesSeen:
         self.formats |= other.formats
         self.channels |= other.channels
         self.depths |= other.depths
-        _bounded(self.heights, other.heights)
-        _bounded(self.widths, other.widths)
+        self.heights |= other.heights
+        self.widths |= other.widths
         self.strange += other.strange
         self.where = self.where or other.where
-
-
-def _bounded(seen: set[int], more: set[int]) -> None:
-    for number in more:
-        if len(seen) < 2:
-            seen.add(number)
 
 
 def _is_transparent(data: bytes) -> bool:

@@ -209,10 +209,6 @@ class SalvageResult(ShortRepr):
         return {**self.report(), "output": self.output, "passed": self.passed}
 
 
-MOST_CUTS = 10_000
-"""Maximum number of cuts listed per shard; every cut is counted and quarantined."""
-
-
 def joined(pieces: Sequence[Piece]) -> tuple[Piece, ...]:
     """Join pieces that follow each other both in the original and in the quarantine."""
     found: list[Piece] = []
@@ -338,6 +334,8 @@ class HashingFile:
         self._path = path
         self._hasher = blake3()
         self._file: Writer | None = None
+        self.gzip: GzipEncoder | None = None
+        """Compresses what is written; None to write it unchanged."""
         self.bytes = 0
         """Number of bytes written so far."""
         self.failed = False
@@ -345,6 +343,14 @@ class HashingFile:
 
     def write(self, data: bytes) -> None:
         """Append `data`."""
+        self._append(data if self.gzip is None else self.gzip.feed(data))
+
+    def end_record(self) -> None:
+        """Mark the end of a record after the bytes written so far."""
+        if self.gzip is not None:
+            self._append(self.gzip.end_record())
+
+    def _append(self, data: bytes) -> None:
         with self._noting_failure():
             if self._file is None:
                 self._file = self._storage.create(self._path)
@@ -363,7 +369,7 @@ class HashingFile:
         return (Piece(offset=offset, length=length, of=of, at=at),) if length else ()
 
     def close(self) -> StoredFile:
-        self.write(b"")
+        self._append(b"" if self.gzip is None else self.gzip.close())
         with self._noting_failure():
             if self._file is not None:
                 self._file.close()
@@ -381,24 +387,3 @@ class HashingFile:
         """Delete the file."""
         if self._file is not None:
             self._file.abort()
-
-
-class CleanShard:
-    """The clean shard: sound records only, compressed as the original was."""
-
-    def __init__(self, file: HashingFile, compression: str) -> None:
-        self._file = file
-        self._gzip = GzipEncoder() if compression == "gzip" else None
-
-    def write(self, data: bytes) -> None:
-        """Append bytes of the stream: whole records with their frames, or pieces of a record."""
-        self._file.write(data if self._gzip is None else self._gzip.feed(data))
-
-    def end_record(self) -> None:
-        """Mark the end of a record after the bytes written so far."""
-        if self._gzip is not None:
-            self._file.write(self._gzip.end_record())
-
-    def close(self) -> None:
-        if self._gzip is not None:
-            self._file.write(self._gzip.close())

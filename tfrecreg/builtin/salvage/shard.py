@@ -6,7 +6,6 @@ from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing, suppress
 
 from tfrecreg.builtin.salvage.model import (
-    CleanShard,
     HashingFile,
     ShardResult,
     ShardStatus,
@@ -17,7 +16,7 @@ from tfrecreg.builtin.salvage.original import IndexMatch, Original
 from tfrecreg.builtin.salvage.work import ShardSalvage
 from tfrecreg.core.check.scan.interface import Shard
 from tfrecreg.core.records.batch import RecordBatch, StreamEnd
-from tfrecreg.core.records.gzip_writer import Compression
+from tfrecreg.core.records.gzip_writer import Compression, GzipEncoder
 from tfrecreg.core.records.index import Index, load_index
 from tfrecreg.core.records.reader import Event, scan
 from tfrecreg.core.storage.interface import Storage
@@ -50,14 +49,17 @@ def salvage_shard(shard: Shard, name: str, out: Storage) -> ShardResult:
             gzip = original.compression == "gzip" or name.endswith(".gz")
             kind: Compression = shard.declared or ("gzip" if gzip else "none")
             unchanged = not damage.damaged and original.compression == "gzip"
-            for piece in original.file(0, reader.size) if unchanged else ():
-                clean.write(piece)
+            if unchanged:
+                for piece in original.file(0, reader.size):
+                    clean.write(piece)
+            elif kind == "gzip":
+                clean.gzip, apart.gzip = GzipEncoder(), GzipEncoder()
             work = ShardSalvage(
                 shard.name,
                 original,
-                None if unchanged else CleanShard(clean, kind),
+                None if unchanged else clean,
                 rest,
-                CleanShard(apart, kind),
+                apart,
                 matches,
                 trusted=trusted,
                 doubts=() if trusted else damage.doubts,

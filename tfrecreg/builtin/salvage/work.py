@@ -12,8 +12,6 @@ from typing import NamedTuple
 import google_crc32c
 
 from tfrecreg.builtin.salvage.model import (
-    MOST_CUTS,
-    CleanShard,
     Cut,
     HashingFile,
     Piece,
@@ -46,6 +44,9 @@ _DOUBT = (
 
 _UNKNOWN = "its checksums match, but the index has no such record"
 
+MOST_CUTS = 10_000
+"""Maximum number of cuts listed per shard; every cut is counted and quarantined."""
+
 
 class _Stretch(NamedTuple):
     """Bytes of the stream that belong to no valid record, and the fault that the scanner
@@ -63,9 +64,9 @@ class ShardSalvage:
         self,
         name: str,
         original: Original,
-        clean: CleanShard | None,
+        clean: HashingFile | None,
         quarantine: HashingFile,
-        doubtful: CleanShard,
+        doubtful: HashingFile,
         matches: IndexMatch | None,
         *,
         trusted: bool,
@@ -106,10 +107,6 @@ class ShardSalvage:
                 self._add_fault(event)
         assert end is not None  # the last event of every scan
         self._cut_before(end.stream_bytes)
-        if self._clean is not None:
-            self._clean.close()
-        if self.doubtful:
-            self._doubtful.close()
         return end
 
     def _add(self, cut: Cut) -> None:
@@ -393,7 +390,7 @@ class ShardSalvage:
         where = (start, stop - start, fault.record)
         self._add(Cut(fault.code, what, *where, lost, exact, fault.detail, joined(pieces)))
 
-    def _copy(self, clean: CleanShard, start: int, length: int) -> None:
+    def _copy(self, clean: HashingFile, start: int, length: int) -> None:
         """Copy a record's payload into the clean shard in pieces, with correct checksums."""
         clean.write(frame_header(length))
         crc = 0
