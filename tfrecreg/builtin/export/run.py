@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -61,16 +61,6 @@ from tfrecreg.core.workers.interface import Engine
 from tfrecreg.core.workers.local import LocalEngine
 
 
-@dataclass(frozen=True, slots=True)
-class _FileToSend:
-    """A file that a worker has to send. Picklable."""
-
-    reference: str
-    source: Readable
-    store: RemoteStorage
-    entry: ShardEntry | FileEntry
-
-
 def copy_beside(dataset: ExportedDataset, folder: Storage) -> None:
     """Copy all other files of a build or release to a folder that has its shards."""
     source, manifest = dataset.resolved.storage(), dataset.manifest
@@ -89,33 +79,34 @@ def send_files(dataset: ExportedDataset, store: RemoteStorage) -> list[str]:
     for found in store.list():
         if found.kind != "dir" and found.size != sizes.get(found.path):
             raise _taken(store, found.path, dataset.reference)
-    tasks = [_FileToSend(dataset.reference, source, store, each) for each in files]
+    send = partial(_send, reference=dataset.reference, source=source, store=store)
     total = sum(each.records for each in manifest.shards)
     label = f"exporting {dataset.reference}"
-    with working(progress, label, total), closing(dataset.engine.run(_send, tasks)) as sent:
-        for task, _ in zip(tasks, sent, strict=True):
-            records = task.entry.records if isinstance(task.entry, ShardEntry) else 0
-            progress.advance(records, task.entry.bytes)
+    with working(progress, label, total), closing(dataset.engine.run(send, files)) as sent:
+        for entry, _ in zip(files, sent, strict=True):
+            progress.advance(entry.records if isinstance(entry, ShardEntry) else 0, entry.bytes)
     if not store.put_if_absent(MANIFEST_NAME, data) and store.read(MANIFEST_NAME) != data:
         raise _taken(store, MANIFEST_NAME, dataset.reference)
     return sorted(sizes)
 
 
-def _send(task: _FileToSend) -> None:
+def _send(
+    entry: ShardEntry | FileEntry, *, reference: str, source: Readable, store: RemoteStorage
+) -> None:
     """Send one file in a worker, unless the store already has its bytes."""
-    path, wanted = task.entry.path, (task.entry.bytes, task.entry.blake3)
-    place = f"{task.source.root}/{path}"
-    if task.source.stat(path) is None or hash_file(task.source, path) != wanted:
+    path, wanted = entry.path, (entry.bytes, entry.blake3)
+    if source.stat(path) is None or hash_file(source, path) != wanted:
         raise RefusedError(
-            f"`{path}` is missing, or differs from the manifest of `{task.reference}`",
-            hint=f"tfrecreg check {task.reference}",
+            f"`{path}` is missing, or differs from the manifest of `{reference}`",
+            hint=f"tfrecreg check {reference}",
         )
-    is_new = task.store.stat(path) is None and task.store.put_file_if_absent(path, place)
-    if hash_file(task.store, path, expected=task.entry.blake3) == wanted:
+    place = f"{source.root}/{path}"
+    is_new = store.stat(path) is None and store.put_file_if_absent(path, place)
+    if hash_file(store, path, expected=entry.blake3) == wanted:
         return
     if not is_new:
-        raise _taken(task.store, path, task.reference)
-    raise StorageError(f"`{task.store.root}/{path}` differs from the bytes that were sent")
+        raise _taken(store, path, reference)
+    raise StorageError(f"`{store.root}/{path}` differs from the bytes that were sent")
 
 
 def _taken(store: RemoteStorage, path: str, reference: str) -> UsageError:
@@ -211,8 +202,15 @@ def export(
             content=None,
             notes=(),
         )
-    with new_folder(Path(path)) as stage, _chosen(dataset, where) as chosen:
+    holding: AbstractContextManager[list[npt.NDArray[np.int64]] | None] = nullcontext()
+    if where is not None:
+        target = find_target(resolved)
+        holding = chosen_records(target, where, engine=dataset.engine, progress=progress)
+    with new_folder(Path(path)) as stage, holding as numbers:
         shards: list[ExportedShard] = []
+        chosen = None
+        if numbers is not None:
+            chosen = dict(zip((each.path for each in target.shards), numbers, strict=True))
         if kind.takes_shards:
             paths = [
                 guarded("file_name", exporter.file_name, shard.split, number, of)
@@ -240,19 +238,6 @@ def export(
 
 def _shown(text: str) -> str:
     return text if text.isprintable() else safe(text, limit=1000)
-
-
-@contextmanager
-def _chosen(
-    dataset: ExportedDataset, where: str | None
-) -> Iterator[dict[str, npt.NDArray[np.int64]] | None]:
-    """For each path of a shard, the records that meet a condition; None without a condition."""
-    if where is None:
-        yield None
-        return
-    target, engine, progress = find_target(dataset.resolved), dataset.engine, dataset.progress
-    with chosen_records(target, where, engine=engine, progress=progress) as numbers:
-        yield {shard.path: each for shard, each in zip(target.shards, numbers, strict=True)}
 
 
 def _records(dataset: ExportedDataset, written: Sequence[ExportedShard] | None) -> dict[str, int]:

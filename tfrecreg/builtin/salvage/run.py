@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -62,8 +63,8 @@ def salvage(
         return SalvageResult(target=shown, output="", passed=found.passed, shards=())
     with new_folder(path, "salvage") as stage:
         results = engine.map(
-            salvage_one,
-            (SalvageTask(shard, stage) for shard in found.shards),
+            partial(salvage_one, stage=stage),
+            found.shards,
             cost=lambda _, each: (
                 each.kept + each.repaired,
                 0 if each.original is None else each.original.bytes,
@@ -84,22 +85,12 @@ def salvage(
     return result
 
 
-@dataclass(frozen=True, slots=True)
-class SalvageTask:
-    """The task for one shard. Picklable."""
-
-    shard: Shard
-    stage: Storage
-    """The unfinished folder."""
-
-
-def salvage_one(task: SalvageTask) -> ShardResult:
+def salvage_one(shard: Shard, *, stage: Storage) -> ShardResult:
     """Salvage one shard in a worker. It may run twice for a shard, even at the same time."""
-    shard = task.shard
     name = os.path.basename(shard.path)  # noqa: PTH119 - a str stays a str
     try:
-        with read_locally(shard, task.stage) as local:
-            return salvage_shard(local, name, task.stage)
+        with read_locally(shard, stage) as local:
+            return salvage_shard(local, name, stage)
     except UnreadableShardError as error:
         return ShardResult(name=name, status="unreadable", reason=error.message, exact=False)
 

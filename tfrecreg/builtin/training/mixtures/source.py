@@ -68,7 +68,7 @@ class Mixture(ReadsBatches):
         """The number of places of each member in an epoch."""
         self.seed = operator.index(seed)
         self._sources = list(self.members.values())
-        self._elements = self._sources[0].elements
+        self.elements = self._sources[0].elements
         self._mixing = Mixing([len(each) for each in self._sources], counts, seed)
 
     def __len__(self) -> int:
