@@ -215,7 +215,7 @@ def test_states_of_other_records_are_refused() -> None:
         ({"before": [[7], [4]]}, "it counts more records than there are"),
         ({"hosts": 0}, "it belongs to host 0 of 0"),
         ({"hosts": 1 << 40}, r"<= 1048576 - at `\$\.hosts`"),
-        ({"block": {"records": 0}}, "`block` should be a number from 1 on"),
+        ({"block": {"records": 0}}, "`block` should be from 1 to"),
     ],
 )
 def test_a_state_that_is_none_is_refused(change: dict[str, Any], fault: str) -> None:

@@ -37,7 +37,7 @@ class FilesExporter(Exporter):
 
 
 _FRAME = 16
-"""Number of bytes that a record has besides its payload."""
+"""Number of bytes of a record in addition to its payload."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class IndexOptions:
 
 
 class IndexExporter(Exporter):
-    """Exports plain shards, each with an index of its records beside it."""
+    """Exports plain shards, each with a file that holds the index of its records."""
 
     Options = IndexOptions
     payloads = "any"
@@ -72,7 +72,7 @@ class IndexExporter(Exporter):
 
     def how_to_read(self, folder: str) -> str:  # noqa: ARG002 - readers take files
         """Where the indexes are."""
-        return f"each shard has its index beside it, with the suffix {self.options.suffix}"
+        return f"the index of each shard is in a file with its name and {self.options.suffix}"
 
 
 @dataclass(frozen=True, slots=True)

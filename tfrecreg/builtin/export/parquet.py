@@ -91,8 +91,8 @@ class ParquetExporter(RecordExporter):
     def finish(self, folder: Folder, shards: Sequence[ExportedShard]) -> Iterator[str]:
         """Notes about replaced class names, and about records with a value in ``__rest__``."""
         yield from super().finish(folder, shards)
-        if beside := sum(each.seen for each in shards):
-            records = "1 record has" if beside == 1 else f"{beside:,} records have"
+        if rest := sum(each.seen for each in shards):
+            records = "1 record has" if rest == 1 else f"{rest:,} records have"
             yield (
                 f"{records} features that do not fit the columns of the schema: these features "
                 f"are in the column `{_REST}`"
@@ -126,7 +126,7 @@ class ParquetFormat(RecordFormat):
     def write(self, task: ShardToExport, records: Iterator[ShardRecord]) -> int:
         """Write all records. Returns how many have a value in ``__rest__``."""
         schema = self._arrow_schema()
-        beside = 0
+        with_rest = 0
         with (
             task.folder.create(task.name) as to,
             WritingFile(to) as file,
@@ -140,10 +140,10 @@ class ParquetFormat(RecordFormat):
                     rows, size = [], 0
                 rows.append(self._row(record.key, dict(record.features)))
                 size += record.size
-                beside += rows[-1].rest is not None
+                with_rest += rows[-1].rest is not None
             if rows:
                 writer.write_table(self._table(schema, task.entry.split, rows))
-        return beside
+        return with_rest
 
     def read(self, task: ShardToExport) -> Iterator[bytes]:
         """The canonical payloads, in order."""

@@ -61,7 +61,7 @@ from tfrecreg.core.workers.interface import Engine
 from tfrecreg.core.workers.local import LocalEngine
 
 
-def copy_beside(dataset: ExportedDataset, folder: Storage) -> None:
+def copy_other_files(dataset: ExportedDataset, folder: Storage) -> None:
     """Copy all other files of a build or release to a folder that has its shards."""
     source, manifest = dataset.resolved.storage(), dataset.manifest
     for entry in manifest.files:
@@ -223,7 +223,7 @@ def export(
         content = guarded("verify", exporter.verify, shards)
         notes = guarded("finish", lambda: tuple(map(_shown, exporter.finish(stage, shards))))
         if kind.keeps_files:
-            copy_beside(dataset, stage)
+            copy_other_files(dataset, stage)
         files = list(stage.list())
         names = {each.name for each in shards}
         return made(

@@ -90,9 +90,9 @@ class RemakeTask:
     """The pickled source; None if the raw data are not available."""
     compression: Compression
     folder: Readable
-    """The folder of the damaged shard, if it exists, is the root."""
+    """The folder of the damaged shard, which may be missing."""
     stage: Storage
-    """The unfinished folder is the root."""
+    """The unfinished folder."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

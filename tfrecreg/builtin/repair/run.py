@@ -90,8 +90,8 @@ def repair(
 
     Sound copies come from another folder of the registry or from DVC. If a file has no copy, its
     intact records are kept, and its other records are made from the raw data. New files are
-    written to a new folder beside the old one, and intact files are linked there. The new folder
-    replaces the old folder only after all its bytes were read back and agree with the manifest.
+    written to a new folder, and intact files are linked there. The new folder replaces the old
+    folder only after all its bytes were read back and agree with the manifest.
     """
     dataset = registry.dataset(parse_reference(reference).name)
     with transaction(dataset, progress) as change:
@@ -182,7 +182,7 @@ def _indexes(
 ) -> tuple[list[tuple[ShardEntry, Index]], list[str]]:
     """The lost shards with their indexes, and the restored indexes of other shards.
 
-    An index is beside its shard, or in the folder where a release keeps it.
+    An index is in the folder `index/` of its shard, or in the folder where a release keeps it.
     """
     lost: list[tuple[ShardEntry, Index]] = []
     restored: list[str] = []

@@ -107,7 +107,7 @@ def _require_some(result: SalvageResult) -> None:
     if first.status == "refused":
         raise RefusedError(f"`{name}` is not a TFRecord{more}: {first.reason}")
     raise RefusedError(
-        f"`{name}` is not there{more}: nothing is left to salvage",
+        f"`{name}` is missing{more}: nothing is left to salvage",
         hint="`tfrecreg repair REF` rebuilds it from the raw data",
     )
 

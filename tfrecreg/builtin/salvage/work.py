@@ -88,8 +88,8 @@ class ShardSalvage:
         self._seen: set[bytes] = set()  # digests of the records of damaged gzip
         self._searched = 0  # byte of the stream up to which cut bytes were searched
         self._at = 0  # byte of the stream up to which everything is done
-        self._pending: list[list[Fault]] = []  # faults after that byte, a list per stretch,
-        self._last: Fault | None = None  # and the last fault
+        self._pending: list[list[Fault]] = []  # the faults after that byte, a list per stretch
+        self._last: Fault | None = None  # the last fault of all
 
     def run(self, events: Iterable[Event]) -> StreamEnd:
         """Process a whole scan of a TFRecord; returns its end."""

@@ -67,7 +67,7 @@ class Order:
     weights: Weights | None = None
     blocks: Blocks | None = None
     mixture: Mapping[str, Any] | None = None
-    """What states say about the mixture; None for an order of the records of a source."""
+    """The description of the mixture in states; None for an order of a source's records."""
 
     def __post_init__(self) -> None:
         self.host, self.hosts = integer_of("host", self.host), integer_of("hosts", self.hosts)

@@ -175,7 +175,7 @@ class Mixture(ReadsBatches):
 
     @property
     def _described(self) -> dict[str, Any]:
-        """What states say about the mixture."""
+        """The description of the mixture in states."""
         return {
             "seed": self.seed,
             "members": [

@@ -270,7 +270,7 @@ _AVERAGES = ("bilinear", "nearest", "area")
 
 
 def resized(fit: ImageSize, images: Any) -> Any:
-    """Resize images as `fit` says, as uint8."""
+    """Resize images to the size that `fit` gives, as uint8."""
     if fit.size is None:
         return images
     size = fit.size
