@@ -97,17 +97,14 @@ def _digest(target: Target, engine: Engine, progress: Progress) -> ContentDigest
     collector = _Collector()
     read_whole(target, [collector], engine, progress, doing="digesting")
     whole = ContentHasher()
-    splits: dict[str, list[bytes]] = {}
-    shards: dict[str, int] = {}
-    if target.manifest is not None:
-        splits = {each.name: [] for each in target.manifest.splits}
+    known = target.manifest.splits if target.manifest is not None else ()
+    splits: dict[str, list[bytes]] = {each.name: [] for each in known}
     for shard, part in collector.seen:
         if part.faults:
             raise RefusedError(
                 f"`{shard.name}` is damaged: the digest would lack the damaged records"
             )
         splits.setdefault(shard.split, []).append(part.digests)
-        shards[shard.split] = shards.get(shard.split, 0) + 1
     for name, parts in splits.items():
         whole.add(name, b"".join(parts))
     return ContentDigests(
@@ -117,7 +114,7 @@ def _digest(target: Target, engine: Engine, progress: Progress) -> ContentDigest
             SplitDigest(
                 name,
                 sum(map(len, parts)) // 16,
-                shards.get(name, 0),
+                len(parts),
                 content_digest([(name, b"".join(parts))]),
             )
             for name, parts in sorted(splits.items())
