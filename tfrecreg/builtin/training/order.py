@@ -178,7 +178,13 @@ class Order:
         }
 
     def resumed(self, states: Sequence[Mapping[str, Any]]) -> Order:
-        """The rest of the epoch of these states, for the host of this order."""
+        """The rest of the epoch of these states, for the host of this order.
+
+        Example:
+            >>> order = reg["mnist@1.0.0"].data_source("train").order(seed=1)
+            >>> len(order.resumed([order.state(50)]))
+            150
+        """
         if not states:
             raise UsageError("there is no state to resume from")
         here = {"where": self.where, "source": self.source, "records": self.records}
