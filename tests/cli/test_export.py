@@ -66,7 +66,7 @@ def test_json_is_one_document(cli, released, tmp_path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("digits", "--to", "tfd", "out"), "no format `tfd` to export to; did you mean `tfds`?"),
+        (("digits", "--to", "tfd", "out"), "no exporter named `tfd`; did you mean `tfds`?"),
         (("digit", "--to", "tfds", "out"), "no dataset `digit`; did you mean `digits`?"),
         (("digits@9.0.0", "--to", "tfds", "out"), "no release `digits@9.0.0`"),
         (("digits", "--to", "tfds", "full"), "`full` is not empty"),

@@ -18,7 +18,7 @@ from tfrecreg.core.example.values import bytes_feature, int64_feature
 from tfrecreg.core.plugins.manager import plugins
 from tfrecreg.core.plugins.records import ExporterRecord
 from tfrecreg.core.registry.registry import Registry
-from tfrecreg.core.values.errors import RefusedError, UsageError
+from tfrecreg.core.values.errors import RefusedError, UnknownPluginError, UsageError
 from tfrecreg.core.workers.local import LocalEngine
 
 SCHEMA = """
@@ -209,7 +209,7 @@ def refused(
 
 
 def test_an_unknown_format_is_refused(registry, tmp_path) -> None:
-    refused(registry, tmp_path, UsageError, "no format `tdfs` to export to", to="tdfs")
+    refused(registry, tmp_path, UnknownPluginError, "no exporter named `tdfs`", to="tdfs")
     assert plugins().names(ExporterRecord) == [
         *("arrayrecord", "croissant", "files", "index", "jsonl", "parquet", "tfds", "tfx"),
         "webdataset",

@@ -14,8 +14,9 @@ from check_support import framed
 from salvage_support import filler, make, put
 
 from tfrecreg import engine as open_engine
-from tfrecreg.builtin.salvage.run import SalvageTask, salvage
+from tfrecreg.builtin.salvage.run import salvage
 from tfrecreg.cli.main import main
+from tfrecreg.core.check.scan.interface import Shard
 from tfrecreg.core.storage.interface import Writer
 from tfrecreg.core.values.errors import StorageError
 from tfrecreg.core.workers.interface import Engine
@@ -112,11 +113,12 @@ class Twice(LocalEngine):
     ) -> Generator[Any, None, None]:
         self.killed: list[Writer] = []
         for task in tasks:
-            if isinstance(task, SalvageTask):
-                for name in (task.shard.path, ".original.0123456789abcdef.tmp/.original"):
-                    self.killed.append(task.stage.create(name))
+            if isinstance(task, Shard) and "stage" in getattr(function, "keywords", {}):
+                stage = function.keywords["stage"]
+                for name in (task.path, ".original.0123456789abcdef.tmp/.original"):
+                    self.killed.append(stage.create(name))
                     self.killed[-1].write(b"half of it")
-                with task.stage.create(".original.fedcba9876543210.tmp/.original.index") as whole:
+                with stage.create(".original.fedcba9876543210.tmp/.original.index") as whole:
                     whole.write(b"all of it")
             first, second = function(task), function(task)
             assert first == second

@@ -121,7 +121,7 @@ def test_a_global_batch_has_the_same_records_for_any_hosts(
 
     def rest(**more: Any) -> Order:
         state = order(hosts=before).state(min(done, records // before))
-        return Order.from_states([state], records=records, source="source", **more)
+        return Order(records, "source", seed=0, epoch=0, **more).resumed([state])
 
     for make in (order, rest):
         single = shares_of(make, size, 1)

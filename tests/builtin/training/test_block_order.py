@@ -117,12 +117,8 @@ def consume(chance: random.Random) -> None:
         chance.shuffle(states)
         hosts = chance.randint(1, 8)
         shares = [
-            Order.from_states(
-                json.loads(json.dumps(states)),
-                records=records,
-                source=SOURCE,
-                host=at,
-                hosts=hosts,
+            Order(records, SOURCE, seed=0, epoch=0, host=at, hosts=hosts).resumed(
+                json.loads(json.dumps(states))
             )
             for at in range(hosts)
         ]
@@ -167,4 +163,4 @@ def test_states_of_other_blocks_do_not_go_together() -> None:
         order(100, Blocks(size), host=host, hosts=2).state(5) for host, size in enumerate((10, 20))
     ]
     with pytest.raises(UsageError, match="another order: its `block` is"):
-        Order.from_states(states, records=100, source=SOURCE)
+        Order(100, SOURCE, seed=0, epoch=0).resumed(states)

@@ -185,7 +185,8 @@ def test_a_list_that_cannot_be_made(
     with pytest.raises(StorageError) as caught:
         skipping(shard, 1)
     assert caught.value.message == (
-        f"cannot create the list of damaged records in `{tmp_path}/none`: No such file or directory"
+        f"the list of damaged records in `{tmp_path}/none` cannot be read or written: "
+        "No such file or directory"
     )
     assert caught.value.hint == "`TMPDIR` names another folder for temporary files"
     assert caught.value.exit_code == 3

@@ -84,7 +84,7 @@ def test_hosts_stop_and_resume_with_the_same_draws(hosts: int) -> None:
     shares = [order(given, host=host, hosts=hosts) for host in range(hosts)]
     states = [share.state(3 + host) for host, share in enumerate(shares)]
     states = json.loads(json.dumps(states))
-    rest = Order.from_states(states, records=100, source=SOURCE, weights=given)
+    rest = Order(100, SOURCE, seed=0, epoch=0, weights=given).resumed(states)
     done = [number for host, share in enumerate(shares) for number in share[: 3 + host].tolist()]
     assert sorted([*done, *rest]) == sorted(whole)
 
@@ -116,7 +116,7 @@ def test_a_state_of_other_weights_is_refused() -> None:
         ([{**state, "weights": 3}], weights(1, 2)),
     ]:
         with pytest.raises(UsageError, match="another order: its `weights` is"):
-            Order.from_states(states, records=2, source=SOURCE, weights=here)
+            Order(2, SOURCE, seed=0, epoch=0, weights=here).resumed(states)
 
 
 @pytest.mark.parametrize(

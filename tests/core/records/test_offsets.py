@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import itertools
 import struct
 from pathlib import Path
 
@@ -23,6 +24,11 @@ STREAM = b"".join(map(framed, PAYLOADS))
 LINES = b"0 16\n16 18\n34 316\n350 17\n"
 
 
+def rendered(lengths: list[int]) -> bytes:
+    offsets = itertools.accumulate((length + 16 for length in lengths), initial=0)
+    return render_sidecar([*offsets][:-1], lengths)
+
+
 def as_tfrecord2idx_does(path: Path) -> bytes:
     """What the tool's loop makes of a file: where each record starts, and bytes to the next."""
     lines = []
@@ -35,7 +41,7 @@ def as_tfrecord2idx_does(path: Path) -> bytes:
 
 
 def test_a_line_is_an_offset_and_a_size_with_the_frame(tmp_path: Path) -> None:
-    assert b"".join(render_sidecar(map(len, PAYLOADS))) == LINES
+    assert rendered([*map(len, PAYLOADS)]) == LINES
     (tmp_path / "a").write_bytes(STREAM)
     assert as_tfrecord2idx_does(tmp_path / "a") == LINES
 
@@ -43,9 +49,8 @@ def test_a_line_is_an_offset_and_a_size_with_the_frame(tmp_path: Path) -> None:
 @settings(max_examples=50)
 @given(st.lists(st.integers(0, 2**31), max_size=50))
 @example([])
-@example([0] * 40_000)  # in several pieces
 def test_what_is_written_is_read_again(lengths: list[int]) -> None:
-    found = parse_sidecar(b"".join(render_sidecar(lengths)), "x")
+    found = parse_sidecar(rendered(lengths), "x")
     assert found.dtype == np.int64
     assert found.tolist() == lengths
 

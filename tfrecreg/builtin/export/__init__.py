@@ -59,8 +59,6 @@ def tfrecreg_exporters() -> Iterator[ExporterRecord]:
 def _load(name: str, place: str) -> type[Exporter]:
     if name == "arrayrecord" and find_spec("array_record") is None:
         raise MissingExtraError("writing ArrayRecord files", "arrayrecord")
-    if name == "parquet" and find_spec("pyarrow") is None:
-        raise MissingExtraError("writing Parquet files", "parquet")
     module, _, kind = place.partition(":")
     found: type[Exporter] = getattr(import_module(module), kind)
     return found

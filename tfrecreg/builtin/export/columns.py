@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from tfrecreg.api import (
     ExportedDataset,
@@ -55,24 +56,24 @@ class FeatureColumn:
             return False
         return not self.is_text or is_text(feature)
 
-    def arrow_type(self, pa: Any) -> Any:
+    def arrow_type(self) -> Any:
         """The column's type."""
-        value = self._value_type(pa)
+        value = self._value_type()
         return value if self.is_scalar else pa.list_(value)
 
-    def to_arrow(self, pa: Any, features: Sequence[Feature | None]) -> Any:
+    def to_arrow(self, features: Sequence[Feature | None]) -> Any:
         """The array of some rows. None means an absent feature. The column must hold the others."""
         if self.is_scalar:
-            return self._values(pa, features)
+            return self._values(features)
         ends = np.cumsum([0 if each is None else each.count for each in features], dtype=np.int64)
         starts = np.concatenate((np.zeros(1, np.int64), ends))
         # A list with a null offset is null itself.
         absent = np.array([*(each is None for each in features), False])
         offsets = pa.array(starts.astype(np.int32), mask=absent, from_pandas=False)
-        flat = self._values(pa, [each for each in features if each is not None])
+        flat = self._values([each for each in features if each is not None])
         return pa.ListArray.from_arrays(offsets, flat)
 
-    def from_arrow(self, pa: Any, array: Any) -> list[Feature | None]:
+    def from_arrow(self, array: Any) -> list[Feature | None]:
         """Convert an array to the features of its rows: the inverse of :meth:`to_arrow`."""
         present = array.is_valid().to_numpy(zero_copy_only=False)
         if self.is_scalar:
@@ -96,14 +97,14 @@ class FeatureColumn:
             for (start, end), there in zip(pairwise(starts), present, strict=True)
         ]
 
-    def _value_type(self, pa: Any) -> Any:
+    def _value_type(self) -> Any:
         if self.is_image:
             return pa.struct([("bytes", pa.binary()), ("path", pa.string())])
         if self.kind is Kind.BYTES:
             return pa.string() if self.is_text else pa.binary()
         return pa.float32() if self.kind is Kind.FLOAT else pa.int64()
 
-    def _values(self, pa: Any, features: Sequence[Feature | None]) -> Any:
+    def _values(self, features: Sequence[Feature | None]) -> Any:
         """The concatenated values of all features, with null for None."""
         if self.kind is Kind.FLOAT:
             bits = b"".join(
@@ -124,7 +125,7 @@ class FeatureColumn:
             data = pa.array(values, type=pa.binary())
             return pa.StructArray.from_arrays([data, paths], ["bytes", "path"], mask=absent)
         if self.kind is Kind.BYTES:
-            return pa.array(values, type=pa.binary()).cast(self._value_type(pa))
+            return pa.array(values, type=pa.binary()).cast(self._value_type())
         return pa.array(values, type=pa.int64())
 
 

@@ -61,7 +61,7 @@ def look_at_image(data: bytes) -> ImageHeader | None:
 
 @dataclass(slots=True)
 class ImagesSeen:
-    """What the images of one feature have in common. Picklable, mergeable, of bounded size."""
+    """What the images of one feature have in common. Picklable and mergeable."""
 
     count: int = 0
     formats: set[str] = field(default_factory=set)
@@ -69,9 +69,7 @@ class ImagesSeen:
     depths: set[bool] = field(default_factory=set)
     """True stands for images with 16 bits per channel, and false for images of another depth."""
     heights: set[int] = field(default_factory=set)
-    """At most two heights, because more would not change the result."""
     widths: set[int] = field(default_factory=set)
-    """At most two widths."""
     strange: int = 0
     """Number of values that TensorFlow cannot decode as images, or that are too large to read."""
     where: str = ""
@@ -87,8 +85,8 @@ class ImagesSeen:
         self.formats.add(header.format)
         self.channels.add(header.channels)
         self.depths.add(header.bits == 16)
-        _bounded(self.heights, {header.height})
-        _bounded(self.widths, {header.width})
+        self.heights.add(header.height)
+        self.widths.add(header.width)
 
     def add_strange(self, where: str) -> None:
         """Count a value that TensorFlow cannot decode or that cannot be read."""
@@ -107,16 +105,10 @@ class ImagesSeen:
         self.formats |= other.formats
         self.channels |= other.channels
         self.depths |= other.depths
-        _bounded(self.heights, other.heights)
-        _bounded(self.widths, other.widths)
+        self.heights |= other.heights
+        self.widths |= other.widths
         self.strange += other.strange
         self.where = self.where or other.where
-
-
-def _bounded(seen: set[int], more: set[int]) -> None:
-    for number in more:
-        if len(seen) < 2:
-            seen.add(number)
 
 
 def _is_transparent(data: bytes) -> bool:
@@ -309,7 +301,6 @@ def _shaped(rule: SchemaFeature, leaf: Json, notes: list[str]) -> Json:
 
 def _add_labels(made: Connectors, labels: Mapping[str, Sequence[str]]) -> None:
     """Add a file with class names for each feature that has any."""
-    clashing: set[str] = set()
     for name, connector in made.features.items():
         inner = connector.get("sequence", {}).get("feature", connector)
         if "classLabel" not in inner:
@@ -324,32 +315,23 @@ def _add_labels(made: Connectors, labels: Mapping[str, Sequence[str]]) -> None:
         # Like tfds.core.features.feature.convert_feature_name_to_filename at the top level.
         file = f"{name.replace('/', '.')}.labels.txt"
         if made.label_files.setdefault(file, names) != names:
-            clashing.add(file)
-    for file in sorted(clashing):
-        del made.label_files[file]
-        made.notes.append(
-            f"class names were left out: two features would need the same file `{safe(file)}`"
-        )
+            raise SchemaError(f"two features would need the same file `{safe(file)}` in TFDS")
 
 
 def usable_names(names: Sequence[str]) -> tuple[tuple[str, ...], int]:
     """Class names that TFDS can read back, and the number of replaced names. TFDS reads one name
     per line, stripped, and names must be different and not empty.
     """
-    taken: set[str] = set()
-    kept: list[bool] = []
-    for name in names:
-        usable = name and name == name.strip() and not {"\n", "\r"} & set(name)
-        kept.append(bool(usable and name not in taken))
-        taken.add(name)
-    result = []
-    for number, (name, keep) in enumerate(zip(names, kept, strict=True)):
-        shown = name if keep else str(number)
-        while not keep and shown in taken:
-            shown = f"class {shown}"
-        taken.add(shown)
-        result.append(shown)
-    return tuple(result), kept.count(False)
+    taken, result = set(names), dict[str, None]()
+    for number, name in enumerate(names):
+        shown = name
+        if not name or name != name.strip() or {"\n", "\r"} & set(name) or name in result:
+            shown = str(number)
+            while shown in taken:
+                shown = f"class {shown}"
+            taken.add(shown)
+        result[shown] = None
+    return tuple(result), sum(map(str.__ne__, names, result))
 
 
 def _supervised(features: Mapping[str, Json]) -> tuple[str, str] | None:

@@ -59,7 +59,7 @@ class CroissantExporter(Exporter):
     reader = "Croissant"
 
     def finish(self, folder: Folder, shards: Sequence[ExportedShard]) -> Iterator[str]:
-        """Write the description and the schema beside the shards."""
+        """Write the description and the schema into the folder of the shards."""
         document = croissant(self.dataset, shards)
         text = json.dumps(document, indent=2, ensure_ascii=True) + "\n"
         with folder.create(CROISSANT_NAME) as writer:

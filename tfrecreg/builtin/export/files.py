@@ -6,9 +6,9 @@ seek in gzip, so the shards in the folder are plain.
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from tfrecreg.api import (
     ExportedShard,
@@ -16,9 +16,7 @@ from tfrecreg.api import (
     Folder,
     RecordBatch,
     ShardToExport,
-    UsageError,
     export_plain,
-    listed,
 )
 
 
@@ -38,35 +36,23 @@ class FilesExporter(Exporter):
         return f"verify it with `tfrecreg check {folder}`"
 
 
-SUFFIXES = (".idx", ".index", ".tfindex")
-"""Suffixes that other tools use for these indexes. The format is always the same."""
 _FRAME = 16
-"""Number of bytes that a record has besides its payload."""
-_LINES = 1 << 14
-"""Number of lines per write."""
+"""Number of bytes of a record in addition to its payload."""
 
 
 @dataclass(frozen=True, slots=True)
 class IndexOptions:
     """The options of the export."""
 
-    suffix: str = ".idx"
-    """Suffix of the indexes: .idx, .tfindex or .index."""
+    suffix: Literal[".idx", ".tfindex", ".index"] = ".idx"
+    """Suffix of the indexes. Their format is always the same."""
 
 
 class IndexExporter(Exporter):
-    """Exports plain shards, each with an index of its records beside it."""
+    """Exports plain shards, each with a file that holds the index of its records."""
 
     Options = IndexOptions
     payloads = "any"
-
-    def expect(self) -> None:
-        """Raise unless the suffix is one of :data:`SUFFIXES`."""
-        suffix = self.options.suffix
-        if suffix not in SUFFIXES:
-            raise UsageError(
-                f"indexes cannot have the suffix `{suffix}`", hint=f"available: {listed(SUFFIXES)}"
-            )
 
     def begin(self) -> IndexedShards:
         """The task that exports a shard with its index."""
@@ -86,7 +72,7 @@ class IndexExporter(Exporter):
 
     def how_to_read(self, folder: str) -> str:  # noqa: ARG002 - readers take files
         """Where the indexes are."""
-        return f"each shard has its index beside it, with the suffix {self.options.suffix}"
+        return f"the index of each shard is in a file with its name and {self.options.suffix}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,29 +82,16 @@ class IndexedShards:
     suffix: str
 
     def __call__(self, task: ShardToExport) -> ExportedShard:
-        """Copy or link the shard, verify it, then write its record offsets."""
-        lengths = array("q")
-
-        def see(batch: RecordBatch) -> None:
-            lengths.extend(batch.lengths)
-
-        exported = export_plain(task, see)
+        """Copy or link the shard, and write its record offsets while it is verified."""
         with task.folder.create(task.name + self.suffix) as writer:
-            for lines in render_sidecar(lengths):
-                writer.write(lines)
-        return exported
+
+            def see(batch: RecordBatch) -> None:
+                writer.write(render_sidecar(batch.offsets, batch.lengths))
+
+            return export_plain(task, see)
 
 
-def render_sidecar(lengths: Iterable[int]) -> Iterator[bytes]:
-    """The text of an index, in pieces of several lines."""
-    at = 0
-    lines: list[str] = []
-    for length in lengths:
-        size = int(length) + _FRAME
-        lines.append(f"{at} {size}\n")
-        at += size
-        if len(lines) == _LINES:
-            yield "".join(lines).encode("ascii")
-            lines.clear()
-    if lines:
-        yield "".join(lines).encode("ascii")
+def render_sidecar(offsets: Iterable[int], lengths: Iterable[int]) -> bytes:
+    """The lines of an index for these records."""
+    lines = (f"{at} {length + _FRAME}\n" for at, length in zip(offsets, lengths, strict=True))
+    return "".join(lines).encode("ascii")

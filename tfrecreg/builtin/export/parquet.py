@@ -8,10 +8,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from tfrecreg.api import (
-    Example,
     ExportedDataset,
     ExportedShard,
     Feature,
@@ -89,8 +91,8 @@ class ParquetExporter(RecordExporter):
     def finish(self, folder: Folder, shards: Sequence[ExportedShard]) -> Iterator[str]:
         """Notes about replaced class names, and about records with a value in ``__rest__``."""
         yield from super().finish(folder, shards)
-        if beside := sum(each.seen for each in shards):
-            records = "1 record has" if beside == 1 else f"{beside:,} records have"
+        if rest := sum(each.seen for each in shards):
+            records = "1 record has" if rest == 1 else f"{rest:,} records have"
             yield (
                 f"{records} features that do not fit the columns of the schema: these features "
                 f"are in the column `{_REST}`"
@@ -100,6 +102,14 @@ class ParquetExporter(RecordExporter):
     def how_to_read(self, folder: str) -> str:
         """The call that reads the files with pandas, which returns images as dictionaries."""
         return f"read it: pandas.read_parquet({folder + '/data'!a})"
+
+
+class _Row(NamedTuple):
+    key: str | None
+    values: Sequence[Feature | None]
+    """The feature of each column; None for an absent feature."""
+    rest: bytes | None
+    """The features that fit no column, as an Example."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,40 +125,41 @@ class ParquetFormat(RecordFormat):
 
     def write(self, task: ShardToExport, records: Iterator[ShardRecord]) -> int:
         """Write all records. Returns how many have a value in ``__rest__``."""
-        pa, pq = _modules()
-        schema = self._arrow_schema(pa)
-        beside = 0
+        schema = self._arrow_schema()
+        with_rest = 0
         with (
             task.folder.create(task.name) as to,
             WritingFile(to) as file,
             pq.ParquetWriter(file, schema) as writer,
         ):
-            rows = _Rows(self.columns, task.entry.split)
+            rows: list[_Row] = []
+            size = 0
             for record in keyed_examples(task, records):
-                if rows.are_full(record.size):
-                    writer.write_table(rows.to_arrow(pa, schema))
-                    rows.clear()
-                beside += rows.add(record.key, record.size, record.features)
-            if len(rows):
-                writer.write_table(rows.to_arrow(pa, schema))
-        return beside
+                if rows and (len(rows) >= _GROUP_ROWS or size + record.size > _GROUP_BYTES):
+                    writer.write_table(self._table(schema, task.entry.split, rows))
+                    rows, size = [], 0
+                rows.append(self._row(record.key, dict(record.features)))
+                size += record.size
+                with_rest += rows[-1].rest is not None
+            if rows:
+                writer.write_table(self._table(schema, task.entry.split, rows))
+        return with_rest
 
     def read(self, task: ShardToExport) -> Iterator[bytes]:
         """The canonical payloads, in order."""
-        pa, pq = _modules()
         with task.folder.open(task.name) as reader, ReadingFile(reader) as source:
             try:
                 file = pq.ParquetFile(source)
                 for number in range(file.num_row_groups):
-                    yield from self._payloads(pa, file.read_row_group(number, use_threads=False))
+                    yield from self._payloads(file.read_row_group(number, use_threads=False))
             except pa.ArrowException as error:
                 raise ValueError(str(error)) from error
 
-    def _arrow_schema(self, pa: Any) -> Any:
+    def _arrow_schema(self) -> Any:
         fields = [
             (_KEY, pa.string()),
             (_SPLIT, pa.string()),
-            *((each.name, each.arrow_type(pa)) for each in self.columns),
+            *((each.name, each.arrow_type()) for each in self.columns),
             (_REST, pa.binary()),
         ]
         metadata = {"tfrecreg": self.metadata}
@@ -156,10 +167,33 @@ class ParquetFormat(RecordFormat):
             metadata["huggingface"] = self.hub
         return pa.schema(fields, metadata=metadata)
 
-    def _payloads(self, pa: Any, table: Any) -> Iterator[bytes]:
+    def _row(self, key: str | None, features: dict[str, Feature]) -> _Row:
+        values: list[Feature | None] = []
+        for column in self.columns:
+            feature = features.get(column.name)
+            fits = feature is not None and column.holds(feature)
+            values.append(features.pop(column.name) if fits else None)
+        # Bytes of keys that are not UTF-8 become escapes.
+        shown = key and key.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+        return _Row(shown, values, encode(features) if features else None)
+
+    def _table(self, schema: Any, split: str, rows: Sequence[_Row]) -> Any:
+        """A table of one row group."""
+        arrays = [
+            pa.array([row.key for row in rows], pa.string()),
+            pa.array([split] * len(rows), pa.string()),
+            *(
+                column.to_arrow([row.values[at] for row in rows])
+                for at, column in enumerate(self.columns)
+            ),
+            pa.array([row.rest for row in rows], pa.binary()),
+        ]
+        return pa.Table.from_arrays(arrays, schema=schema)
+
+    def _payloads(self, table: Any) -> Iterator[bytes]:
         for batch in table.to_batches():
             found = [
-                (each.name, each.from_arrow(pa, batch.column(position)))
+                (each.name, each.from_arrow(batch.column(position)))
                 for position, each in enumerate(self.columns, 2)
             ]
             rest = batch.column(len(self.columns) + 2).to_pylist()
@@ -170,68 +204,3 @@ class ParquetFormat(RecordFormat):
                     if feature is not None:
                         features[name] = feature
                 yield encode(features)
-
-
-class _Rows:
-    """The rows of one row group."""
-
-    def __init__(self, columns: tuple[FeatureColumn, ...], split: str) -> None:
-        self._columns = columns
-        self._names = frozenset(each.name for each in columns)
-        self._split = split
-        self.clear()
-
-    def clear(self) -> None:
-        """Begin the next row group."""
-        self._keys: list[str | None] = []
-        self._rest: list[bytes | None] = []
-        self._features: list[list[Feature | None]] = [[] for _ in self._columns]
-        self._bytes = 0
-
-    def __len__(self) -> int:
-        return len(self._keys)
-
-    def are_full(self, size: int) -> bool:
-        """Whether the row group must end before a record of `size` bytes."""
-        full = len(self) >= _GROUP_ROWS or self._bytes + size > _GROUP_BYTES
-        return full and len(self) > 0
-
-    def add(self, key: str | None, size: int, features: Example) -> bool:
-        """Add a record. Returns whether it has features that fit no column."""
-        rest = {name: each for name, each in features.items() if name not in self._names}
-        for column, rows in zip(self._columns, self._features, strict=True):
-            feature = features.get(column.name)
-            if feature is not None and not column.holds(feature):
-                rest[column.name] = feature
-                feature = None
-            rows.append(feature)
-        self._keys.append(key)
-        self._rest.append(encode(rest) if rest else None)
-        self._bytes += size
-        return bool(rest)
-
-    def to_arrow(self, pa: Any, schema: Any) -> Any:
-        """The rows as a table of one row group."""
-        # Bytes of keys that are not UTF-8 become escapes.
-        keys = [
-            key and key.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-            for key in self._keys
-        ]
-        arrays = [
-            pa.array(keys, pa.string()),
-            pa.array([self._split] * len(self), pa.string()),
-            *(
-                column.to_arrow(pa, rows)
-                for column, rows in zip(self._columns, self._features, strict=True)
-            ),
-            pa.array(self._rest, pa.binary()),
-        ]
-        return pa.Table.from_arrays(arrays, schema=schema)
-
-
-def _modules() -> tuple[Any, Any]:
-    """pyarrow and its module for Parquet. The import takes half a second."""
-    import pyarrow
-    import pyarrow.parquet
-
-    return pyarrow, pyarrow.parquet

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -30,7 +30,7 @@ from tfrecreg.core.plugins.exporters import (
     numbered,
 )
 from tfrecreg.core.plugins.guard import called
-from tfrecreg.core.plugins.manager import Announced, Plugins, plugins_of
+from tfrecreg.core.plugins.manager import plugins_of
 from tfrecreg.core.plugins.records import ExporterRecord
 from tfrecreg.core.records.hashing import hash_file
 from tfrecreg.core.registry.data import resolve
@@ -51,29 +51,17 @@ from tfrecreg.core.storage.raw import store_to_fill
 from tfrecreg.core.storage.remote import RemoteStorage
 from tfrecreg.core.values.errors import (
     FailureError,
-    PluginError,
     RefusedError,
     StorageError,
-    UnknownPluginError,
     UsageError,
 )
 from tfrecreg.core.values.progress import SILENT, Progress, working
-from tfrecreg.core.values.text import ShortRepr, did_you_mean, safe
+from tfrecreg.core.values.text import ShortRepr, safe
 from tfrecreg.core.workers.interface import Engine
 from tfrecreg.core.workers.local import LocalEngine
 
 
-@dataclass(frozen=True, slots=True)
-class _FileToSend:
-    """A file that a worker has to send. Picklable."""
-
-    reference: str
-    source: Readable
-    store: RemoteStorage
-    entry: ShardEntry | FileEntry
-
-
-def copy_beside(dataset: ExportedDataset, folder: Storage) -> None:
+def copy_other_files(dataset: ExportedDataset, folder: Storage) -> None:
     """Copy all other files of a build or release to a folder that has its shards."""
     source, manifest = dataset.resolved.storage(), dataset.manifest
     for entry in manifest.files:
@@ -91,33 +79,34 @@ def send_files(dataset: ExportedDataset, store: RemoteStorage) -> list[str]:
     for found in store.list():
         if found.kind != "dir" and found.size != sizes.get(found.path):
             raise _taken(store, found.path, dataset.reference)
-    tasks = [_FileToSend(dataset.reference, source, store, each) for each in files]
+    send = partial(_send, reference=dataset.reference, source=source, store=store)
     total = sum(each.records for each in manifest.shards)
     label = f"exporting {dataset.reference}"
-    with working(progress, label, total), closing(dataset.engine.run(_send, tasks)) as sent:
-        for task, _ in zip(tasks, sent, strict=True):
-            records = task.entry.records if isinstance(task.entry, ShardEntry) else 0
-            progress.advance(records, task.entry.bytes)
+    with working(progress, label, total), closing(dataset.engine.run(send, files)) as sent:
+        for entry, _ in zip(files, sent, strict=True):
+            progress.advance(entry.records if isinstance(entry, ShardEntry) else 0, entry.bytes)
     if not store.put_if_absent(MANIFEST_NAME, data) and store.read(MANIFEST_NAME) != data:
         raise _taken(store, MANIFEST_NAME, dataset.reference)
     return sorted(sizes)
 
 
-def _send(task: _FileToSend) -> None:
+def _send(
+    entry: ShardEntry | FileEntry, *, reference: str, source: Readable, store: RemoteStorage
+) -> None:
     """Send one file in a worker, unless the store already has its bytes."""
-    path, wanted = task.entry.path, (task.entry.bytes, task.entry.blake3)
-    place = f"{task.source.root}/{path}"
-    if task.source.stat(path) is None or hash_file(task.source, path) != wanted:
+    path, wanted = entry.path, (entry.bytes, entry.blake3)
+    if source.stat(path) is None or hash_file(source, path) != wanted:
         raise RefusedError(
-            f"`{path}` is missing, or differs from the manifest of `{task.reference}`",
-            hint=f"tfrecreg check {task.reference}",
+            f"`{path}` is missing, or differs from the manifest of `{reference}`",
+            hint=f"tfrecreg check {reference}",
         )
-    is_new = task.store.stat(path) is None and task.store.put_file_if_absent(path, place)
-    if hash_file(task.store, path, expected=task.entry.blake3) == wanted:
+    place = f"{source.root}/{path}"
+    is_new = store.stat(path) is None and store.put_file_if_absent(path, place)
+    if hash_file(store, path, expected=entry.blake3) == wanted:
         return
     if not is_new:
-        raise _taken(task.store, path, task.reference)
-    raise StorageError(f"`{task.store.root}/{path}` differs from the bytes that were sent")
+        raise _taken(store, path, reference)
+    raise StorageError(f"`{store.root}/{path}` differs from the bytes that were sent")
 
 
 def _taken(store: RemoteStorage, path: str, reference: str) -> UsageError:
@@ -168,14 +157,9 @@ def export(
 ) -> ExportResult:
     """Write a build or a release into `folder` for another tool."""
     known = plugins_of(registry.config)
-    announced = _announced(known, to)
+    announced = known.find(ExporterRecord, to)
     resolved = resolve(registry, reference)
     kind: type[Exporter] = known.load(ExporterRecord, to)
-    if not issubclass(kind, Exporter):
-        message = (
-            f"{announced.plugin_id} cannot be used: its class does not inherit from `Exporter`"
-        )
-        raise PluginError(message, hint=announced.plugin_id.hint)
     store = store_to_fill(os.fsdecode(folder)) if kind.keeps_files else None
     path = store.root if store is not None else str(free_folder(folder, registry))
     given, _ = known.options(ExporterRecord, to, options)
@@ -218,8 +202,15 @@ def export(
             content=None,
             notes=(),
         )
-    with new_folder(Path(path)) as stage, _chosen(dataset, where) as chosen:
+    holding: AbstractContextManager[list[npt.NDArray[np.int64]] | None] = nullcontext()
+    if where is not None:
+        target = find_target(resolved)
+        holding = chosen_records(target, where, engine=dataset.engine, progress=progress)
+    with new_folder(Path(path)) as stage, holding as numbers:
         shards: list[ExportedShard] = []
+        chosen = None
+        if numbers is not None:
+            chosen = dict(zip((each.path for each in target.shards), numbers, strict=True))
         if kind.takes_shards:
             paths = [
                 guarded("file_name", exporter.file_name, shard.split, number, of)
@@ -232,7 +223,7 @@ def export(
         content = guarded("verify", exporter.verify, shards)
         notes = guarded("finish", lambda: tuple(map(_shown, exporter.finish(stage, shards))))
         if kind.keeps_files:
-            copy_beside(dataset, stage)
+            copy_other_files(dataset, stage)
         files = list(stage.list())
         names = {each.name for each in shards}
         return made(
@@ -249,19 +240,6 @@ def _shown(text: str) -> str:
     return text if text.isprintable() else safe(text, limit=1000)
 
 
-@contextmanager
-def _chosen(
-    dataset: ExportedDataset, where: str | None
-) -> Iterator[dict[str, npt.NDArray[np.int64]] | None]:
-    """For each path of a shard, the records that meet a condition; None without a condition."""
-    if where is None:
-        yield None
-        return
-    target, engine, progress = find_target(dataset.resolved), dataset.engine, dataset.progress
-    with chosen_records(target, where, engine=engine, progress=progress) as numbers:
-        yield {shard.path: each for shard, each in zip(target.shards, numbers, strict=True)}
-
-
 def _records(dataset: ExportedDataset, written: Sequence[ExportedShard] | None) -> dict[str, int]:
     """Number of records per split. A selection has only splits with chosen records."""
     splits = {split.name: split.records for split in dataset.manifest.splits}
@@ -271,15 +249,6 @@ def _records(dataset: ExportedDataset, written: Sequence[ExportedShard] | None) 
     for each in written:
         found[each.entry.split] += each.entry.records
     return {name: found[name] for name in splits if found[name]}
-
-
-def _announced(known: Plugins, to: str) -> Announced[ExporterRecord]:
-    try:
-        return known.find(ExporterRecord, to)
-    except UnknownPluginError as error:
-        close = did_you_mean(to, known.names(ExporterRecord))
-        message = f"no format `{safe(to)}` to export to{close}"
-        raise UsageError(message, hint=error.hint) from None
 
 
 def _expect_examples(dataset: ExportedDataset, reader: str) -> None:

@@ -102,14 +102,9 @@ class SampleLayout:
                 suffix = prefix + _SUFFIXES.get(sniff(data) or "", _OTHER_SUFFIX)
                 files[suffix] = name
                 yield Member(suffix, data)
-        label = features.get(self.label) if self.label is not None else None
-        if (
-            self.label is not None
-            and label is not None
-            and label.kind is Kind.INT64
-            and label.count == 1
-        ):
-            files[_LABEL_SUFFIX] = self.label
+        label = None if self.label is None else features.get(self.label)
+        if label is not None and label.kind is Kind.INT64 and label.count == 1:
+            files[_LABEL_SUFFIX] = str(self.label)
             yield Member(_LABEL_SUFFIX, str(label.values[0]).encode())
         apart = set(files.values())
         document = {

@@ -83,9 +83,8 @@ def _with_split(target: Target, split: str | None) -> Target:
     """The target. If the name of a file states no split, the file gets the given split."""
     if split is None:
         return target
-    if not split or all(shard.split for shard in target.shards):
-        problem = "is empty" if not split else "is not needed: all file names state a split"
-        raise UsageError(f"`--split {split}` {problem}")
+    if all(shard.split for shard in target.shards):
+        raise UsageError(f"`--split {split}` is not needed: all file names state a split")
     shards = [shard if shard.split else replace(shard, split=split) for shard in target.shards]
     return replace(target, shards=tuple(sorted(shards, key=lambda each: each.split)))
 
@@ -98,17 +97,14 @@ def _digest(target: Target, engine: Engine, progress: Progress) -> ContentDigest
     collector = _Collector()
     read_whole(target, [collector], engine, progress, doing="digesting")
     whole = ContentHasher()
-    splits: dict[str, list[bytes]] = {}
-    shards: dict[str, int] = {}
-    if target.manifest is not None:
-        splits = {each.name: [] for each in target.manifest.splits}
+    known = target.manifest.splits if target.manifest is not None else ()
+    splits: dict[str, list[bytes]] = {each.name: [] for each in known}
     for shard, part in collector.seen:
         if part.faults:
             raise RefusedError(
                 f"`{shard.name}` is damaged: the digest would lack the damaged records"
             )
         splits.setdefault(shard.split, []).append(part.digests)
-        shards[shard.split] = shards.get(shard.split, 0) + 1
     for name, parts in splits.items():
         whole.add(name, b"".join(parts))
     return ContentDigests(
@@ -118,7 +114,7 @@ def _digest(target: Target, engine: Engine, progress: Progress) -> ContentDigest
             SplitDigest(
                 name,
                 sum(map(len, parts)) // 16,
-                shards.get(name, 0),
+                len(parts),
                 content_digest([(name, b"".join(parts))]),
             )
             for name, parts in sorted(splits.items())

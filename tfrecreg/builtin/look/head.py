@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from html import escape
@@ -89,9 +89,7 @@ class ShownRecord(ShortRepr):
         key = f", key {self.key}" if self.key is not None else ""
         place = f", record {self.record}, offset {self.offset}, {self.length:,} bytes{key}"
         yield "place", self.shard, place
-        if self.features is not None:
-            rows = [(each.name, _kind(each.kind, each.count), each.shown) for each in self.features]
-        else:
+        if self.features is None:
             named = _NAMES.get(self.payload or "")
             if self.payload is None:
                 yield "other", f"  {self.start}", ""
@@ -99,23 +97,23 @@ class ShownRecord(ShortRepr):
                 yield "other", f"  {named}", ""
             else:
                 yield "other", "  not a tf.train.Example: ", self.start
-            rows = [_part(each) for each in self.parts]
+        rows = self._rows()
         names = max((len(name) for name, _, _ in rows), default=0)
         kinds = max((len(kind) for _, kind, _ in rows), default=0)
         for name, kind, shown in rows:
             yield "row", f"  {name:<{names}}  {kind:<{kinds}}", f"  {shown}"
+
+    def _rows(self) -> list[tuple[str, str, str]]:
+        if self.features is None:
+            return [_part(each) for each in self.parts]
+        return [(each.name, _kind(each.kind, each.count), each.shown) for each in self.features]
 
     def _repr_html_(self) -> str:
         """HTML for a notebook: the record's place, its features, its images with objects."""
         from tfrecreg.core.images.drawing import draw_over
 
         key = "" if self.key is None else f", key {self.key}"
-        rows: Iterable[tuple[str, str, str]]
-        if self.features is None:
-            rows = ((part.name, part.kind, part.shown) for part in self.parts)
-        else:
-            rows = ((each.name, f"{each.kind} {each.count}", each.shown) for each in self.features)
-        cells = ("<td>".join(map(escape, row)) for row in rows)
+        cells = ("<td>".join(map(escape, row)) for row in self._rows())
         return (
             f"<p><b>{escape(self.shard)}</b>, record {self.record}{escape(key)} "
             f"{escape(self.start)}</p><table>{''.join(f'<tr><td>{each}' for each in cells)}</table>"
@@ -189,28 +187,22 @@ def head(
     if choice.where is not None and at is not None:
         raise UsageError("`--at` and `--where` exclude each other")
     reader = _Reader(damage if damage is not None else [], target_decoders(target))
-    with _holding(target, choice.where, progress) as holding:
+    holding: _Numbers | None = None
+    with ExitStack() as stack:
+        if choice.where is not None:
+            found = stack.enter_context(chosen_records(target, choice.where, progress=progress))
+            shards = zip(target.shards, found, strict=True)
+            holding = {(each.split, each.number): chosen.tolist() for each, chosen in shards}
         for shard, numbers in _portions(target, choice, holding):
             if left <= 0:
                 return
             if numbers is None and at is None:
-                found = reader.scanned(shard, left)
+                records = reader.scanned(shard, left)
             else:
-                found = islice(reader.numbered(shard, numbers or (), at), left)
-            for record in found:
+                records = islice(reader.numbered(shard, numbers or (), at), left)
+            for record in records:
                 yield record
                 left -= 1
-
-
-@contextmanager
-def _holding(target: Target, where: str | None, progress: Progress) -> Iterator[_Numbers | None]:
-    """For each shard, the numbers of records that meet a condition. None without a condition."""
-    if where is None:
-        yield None
-        return
-    with chosen_records(target, where, progress=progress) as numbers:
-        shards = zip(target.shards, numbers, strict=True)
-        yield {(shard.split, shard.number): each.tolist() for shard, each in shards}
 
 
 def _portions(

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 from blake3 import blake3
@@ -65,7 +65,7 @@ class Piece:
     """Offset in the original."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Cut:
     """A range of bytes of the original that is missing from the clean shard, or changed there."""
 
@@ -209,65 +209,16 @@ class SalvageResult(ShortRepr):
         return {**self.report(), "output": self.output, "passed": self.passed}
 
 
-MOST_CUTS = 10_000
-"""Maximum number of cuts listed per shard; every cut is counted and quarantined."""
-
-
-class Cuts:
-    """Collects the cuts of one shard during a salvage."""
-
-    def __init__(self) -> None:
-        self.listed: list[Cut] = []
-        """The first :data:`MOST_CUTS`, in order of the stream."""
-        self.total = 0
-        """Total number of cuts."""
-        self.lost = 0
-        """Number of records lost in these cuts."""
-        self.exact = True
-        """False if `lost` is only a lower bound."""
-
-    def add(
-        self,
-        code: str,
-        what: What,
-        where: tuple[int, int],
-        record: int | None,
-        lost: int,
-        exact: bool,
-        detail: str,
-        pieces: Sequence[Piece],
-    ) -> None:
-        """Add a cut, given the fields of a :class:`Cut`; `where` is its offset and length."""
-        self.total += 1
-        self.lost += lost
-        self.exact = self.exact and exact
-        if len(self.listed) < MOST_CUTS:
-            self.listed.append(
-                Cut(
-                    code=code,
-                    what=what,
-                    offset=where[0],
-                    length=where[1],
-                    record=record,
-                    lost=lost,
-                    exact=exact,
-                    detail=detail,
-                    quarantined=tuple(_joined(pieces)),
-                )
-            )
-
-
-def _joined(pieces: Sequence[Piece]) -> list[Piece]:
+def joined(pieces: Sequence[Piece]) -> tuple[Piece, ...]:
     """Join pieces that follow each other both in the original and in the quarantine."""
     found: list[Piece] = []
     for piece in pieces:
         before = found[-1] if found else None
         if before and before.of == piece.of and before.at + before.length == piece.at:
-            length = before.length + piece.length
-            found[-1] = Piece(offset=before.offset, length=length, of=piece.of, at=before.at)
+            found[-1] = replace(before, length=before.length + piece.length)
         else:
             found.append(piece)
-    return found
+    return tuple(found)
 
 
 _LOST_BYTES = 1 << 20
@@ -383,6 +334,8 @@ class HashingFile:
         self._path = path
         self._hasher = blake3()
         self._file: Writer | None = None
+        self.gzip: GzipEncoder | None = None
+        """Compresses what is written; None to write it unchanged."""
         self.bytes = 0
         """Number of bytes written so far."""
         self.failed = False
@@ -390,6 +343,14 @@ class HashingFile:
 
     def write(self, data: bytes) -> None:
         """Append `data`."""
+        self._append(data if self.gzip is None else self.gzip.feed(data))
+
+    def end_record(self) -> None:
+        """Mark the end of a record after the bytes written so far."""
+        if self.gzip is not None:
+            self._append(self.gzip.end_record())
+
+    def _append(self, data: bytes) -> None:
         with self._noting_failure():
             if self._file is None:
                 self._file = self._storage.create(self._path)
@@ -397,16 +358,18 @@ class HashingFile:
         self._hasher.update(data)
         self.bytes += len(data)
 
-    def add(self, data: Iterable[bytes], of: Literal["stream", "file"], at: int) -> list[Piece]:
+    def add(
+        self, data: Iterable[bytes], of: Literal["stream", "file"], at: int
+    ) -> tuple[Piece, ...]:
         """Append consecutive bytes of the original."""
         offset = self.bytes
         for piece in data:
             self.write(piece)
         length = self.bytes - offset
-        return [Piece(offset=offset, length=length, of=of, at=at)] if length else []
+        return (Piece(offset=offset, length=length, of=of, at=at),) if length else ()
 
     def close(self) -> StoredFile:
-        self.write(b"")
+        self._append(b"" if self.gzip is None else self.gzip.close())
         with self._noting_failure():
             if self._file is not None:
                 self._file.close()
@@ -424,24 +387,3 @@ class HashingFile:
         """Delete the file."""
         if self._file is not None:
             self._file.abort()
-
-
-class CleanShard:
-    """The clean shard: sound records only, compressed as the original was."""
-
-    def __init__(self, file: HashingFile, compression: str) -> None:
-        self._file = file
-        self._gzip = GzipEncoder() if compression == "gzip" else None
-
-    def write(self, data: bytes) -> None:
-        """Append bytes of the stream: whole records with their frames, or pieces of a record."""
-        self._file.write(data if self._gzip is None else self._gzip.feed(data))
-
-    def end_record(self) -> None:
-        """Mark the end of a record after the bytes written so far."""
-        if self._gzip is not None:
-            self._file.write(self._gzip.end_record())
-
-    def close(self) -> None:
-        if self._gzip is not None:
-            self._file.write(self._gzip.close())

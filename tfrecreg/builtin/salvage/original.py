@@ -275,23 +275,19 @@ def read_locally(shard: Shard, stage: Storage) -> Iterator[Shard]:
         if index is not None:
             with place.create(_INDEX, durable=False) as writer:
                 writer.write(index)
-        _copy(shard, place)
+        for attempt in range(1, _READS + 1):
+            try:
+                _copy(shard, place)
+                break
+            except TransferError as error:
+                if attempt == _READS:
+                    raise UnreadableShardError(error.message) from error
         yield replace(shard, storage=place, path=_COPY, index=_INDEX if index is not None else None)
     finally:
         stage.remove(folder)
 
 
 def _copy(shard: Shard, stage: Storage) -> None:
-    for attempt in range(1, _READS + 1):
-        try:
-            _copy_once(shard, stage)
-            return
-        except TransferError as error:
-            if attempt == _READS:
-                raise UnreadableShardError(error.message) from error
-
-
-def _copy_once(shard: Shard, stage: Storage) -> None:
     with _reading():
         reader = shard.storage.open(shard.path)
     with reader:

@@ -6,7 +6,6 @@ from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing, suppress
 
 from tfrecreg.builtin.salvage.model import (
-    CleanShard,
     HashingFile,
     ShardResult,
     ShardStatus,
@@ -17,7 +16,7 @@ from tfrecreg.builtin.salvage.original import IndexMatch, Original
 from tfrecreg.builtin.salvage.work import ShardSalvage
 from tfrecreg.core.check.scan.interface import Shard
 from tfrecreg.core.records.batch import RecordBatch, StreamEnd
-from tfrecreg.core.records.gzip_writer import Compression
+from tfrecreg.core.records.gzip_writer import Compression, GzipEncoder
 from tfrecreg.core.records.index import Index, load_index
 from tfrecreg.core.records.reader import Event, scan
 from tfrecreg.core.storage.interface import Storage
@@ -46,22 +45,21 @@ def salvage_shard(shard: Shard, name: str, out: Storage) -> ShardResult:
             # If the index belongs to a damaged shard, only records in the index belong to it.
             trusted = damage.damaged and seen is not None and seen.sure
             original = Original(reader, declared=shard.declared)
-            encoder: CleanShard | None = None
-            doubtful: CleanShard | None = None
-            if not damage.damaged and original.compression == "gzip":
+            # The clean shard's compression follows its name, even if the original's did not.
+            gzip = original.compression == "gzip" or name.endswith(".gz")
+            kind: Compression = shard.declared or ("gzip" if gzip else "none")
+            unchanged = not damage.damaged and original.compression == "gzip"
+            if unchanged:
                 for piece in original.file(0, reader.size):
                     clean.write(piece)
-            else:
-                # The clean shard's compression follows its name, even if the original's did not.
-                gzip = original.compression == "gzip" or name.endswith(".gz")
-                kind: Compression = shard.declared or ("gzip" if gzip else "none")
-                encoder, doubtful = CleanShard(clean, kind), CleanShard(apart, kind)
+            elif kind == "gzip":
+                clean.gzip, apart.gzip = GzipEncoder(), GzipEncoder()
             work = ShardSalvage(
                 shard.name,
                 original,
-                encoder,
+                None if unchanged else clean,
                 rest,
-                doubtful,
+                apart,
                 matches,
                 trusted=trusted,
                 doubts=() if trusted else damage.doubts,
@@ -127,7 +125,7 @@ def _shard_result(
     doubts: StoredFile | None,
 ) -> ShardResult:
     original = StoredFile(path=shard.name, bytes=end.file_bytes, blake3=end.blake3 or "")
-    lost, exact = work.cuts.lost, work.cuts.exact
+    lost, exact = work.lost, work.exact
     keys: tuple[str, ...] | None = None
     here = work.kept + work.repaired
     if matches is not None and matches.fits:
@@ -137,7 +135,7 @@ def _shard_result(
         lost, exact = shard.entry.records - here, True
     if matches is not None and not matches.fits:
         reason = f"the index belongs to another shard: it has {matches.known} of {here} records"
-    sound = not work.cuts.total and not lost and exact and clean.blake3 == original.blake3
+    sound = not work.cuts_total and not lost and exact and clean.blake3 == original.blake3
     status: ShardStatus = "sound" if sound else "salvaged"
     return ShardResult(
         name=clean.path,
@@ -155,6 +153,6 @@ def _shard_result(
         clean=clean,
         quarantine=quarantine,
         doubts=doubts,
-        cuts=tuple(work.cuts.listed),
-        cuts_total=work.cuts.total,
+        cuts=tuple(work.cuts),
+        cuts_total=work.cuts_total,
     )

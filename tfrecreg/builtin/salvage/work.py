@@ -11,7 +11,13 @@ from typing import NamedTuple
 
 import google_crc32c
 
-from tfrecreg.builtin.salvage.model import CleanShard, Cuts, HashingFile, Piece, What
+from tfrecreg.builtin.salvage.model import (
+    Cut,
+    HashingFile,
+    Piece,
+    What,
+    joined,
+)
 from tfrecreg.builtin.salvage.original import IndexMatch, Original
 from tfrecreg.core.records.batch import Fault, RecordBatch, StreamEnd
 from tfrecreg.core.records.framing import (
@@ -38,6 +44,9 @@ _DOUBT = (
 
 _UNKNOWN = "its checksums match, but the index has no such record"
 
+MOST_CUTS = 10_000
+"""Maximum number of cuts listed per shard; every cut is counted and quarantined."""
+
 
 class _Stretch(NamedTuple):
     """Bytes of the stream that belong to no valid record, and the fault that the scanner
@@ -55,16 +64,19 @@ class ShardSalvage:
         self,
         name: str,
         original: Original,
-        clean: CleanShard | None,
+        clean: HashingFile | None,
         quarantine: HashingFile,
-        doubtful: CleanShard | None,
+        doubtful: HashingFile,
         matches: IndexMatch | None,
         *,
-        trusted: bool = False,
-        doubts: Sequence[tuple[int, int]] = (),
+        trusted: bool,
+        doubts: Sequence[tuple[int, int]],
     ) -> None:
         self.kept = self.repaired = self.unproven = self.doubtful = 0
-        self.cuts = Cuts()
+        self.cuts: list[Cut] = []  # the first `MOST_CUTS`, in order of the stream
+        self.cuts_total = 0
+        self.lost = 0  # in all cuts
+        self.exact = True  # whether `lost` is more than a lower bound
         self._name = name
         self._original = original
         self._clean = clean
@@ -76,8 +88,8 @@ class ShardSalvage:
         self._seen: set[bytes] = set()  # digests of the records of damaged gzip
         self._searched = 0  # byte of the stream up to which cut bytes were searched
         self._at = 0  # byte of the stream up to which everything is done
-        self._pending: list[list[Fault]] = []  # faults after that byte, a list per stretch,
-        self._last: Fault | None = None  # and the last fault
+        self._pending: list[list[Fault]] = []  # the faults after that byte, a list per stretch
+        self._last: Fault | None = None  # the last fault of all
 
     def run(self, events: Iterable[Event]) -> StreamEnd:
         """Process a whole scan of a TFRecord; returns its end."""
@@ -95,11 +107,18 @@ class ShardSalvage:
                 self._add_fault(event)
         assert end is not None  # the last event of every scan
         self._cut_before(end.stream_bytes)
-        if self._clean is not None:
-            self._clean.close()
-        if self._doubtful is not None and self.doubtful:
-            self._doubtful.close()
         return end
+
+    def _add(self, cut: Cut) -> None:
+        self.cuts_total += 1
+        self.lost += cut.lost
+        self.exact = self.exact and cut.exact
+        if len(self.cuts) < MOST_CUTS:
+            self.cuts.append(cut)
+
+    @property
+    def _code(self) -> str:
+        return "CRC007" if self._last is None else self._last.code
 
     def _add_fault(self, fault: Fault) -> None:
         # Gzip damage that costs no record does not show where the stretch before it ends.
@@ -123,7 +142,8 @@ class ShardSalvage:
             self._set_apart(start, stop, len(batch), data)
             return
         if not batch.whole:
-            self._tick(int(self._match_large(batch.first, batch.lengths[0])), 1, unsound)
+            known = self._matches and self._matches.match_large(batch.first, batch.lengths[0])
+            self._tick(int(known or 0), 1, unsound)
             self.kept += 1
             if self._clean is not None:
                 self._copy(self._clean, start, batch.lengths[0])
@@ -147,9 +167,8 @@ class ShardSalvage:
                 self._set_apart(at, at + len(frame), 1, [frame])
             else:
                 pieces = self._quarantine.add([frame], "stream", at)
-                code = "CRC007" if self._last is None else self._last.code
-                where, number = (at, len(frame)), batch.first + place
-                self.cuts.add(code, "unknown record", where, number, 0, True, _UNKNOWN, pieces)
+                where = (at, len(frame), batch.first + place)
+                self._add(Cut(self._code, "unknown record", *where, 0, True, _UNKNOWN, pieces))
 
     def _match_batch(self, batch: RecordBatch, unsound: bool) -> frozenset[int]:
         """Match the batch with the index. Returns the positions of doubtful records."""
@@ -203,22 +222,14 @@ class ShardSalvage:
         """Write doubtful records both to the quarantine and to the file of doubtful records."""
         pieces = self._quarantine.add(self._copied(data), "stream", start)
         self.doubtful += records
-        code = "CRC007" if self._last is None else self._last.code
-        where = (start, stop - start)
-        self.cuts.add(code, "doubtful records", where, None, 0, False, _DOUBT, pieces)
+        where = (start, stop - start, None)
+        self._add(Cut(self._code, "doubtful records", *where, 0, False, _DOUBT, pieces))
 
     def _copied(self, data: Iterable[bytes]) -> Iterator[bytes]:
         for piece in data:
-            if self._doubtful is not None:
-                self._doubtful.write(piece)
+            self._doubtful.write(piece)
             yield piece
-        if self._doubtful is not None:
-            self._doubtful.end_record()
-
-    def _match_large(self, number: int | None, length: int) -> bool:
-        if self._matches is None or number is None:
-            return False
-        return self._matches.match_large(number, length)
+        self._doubtful.end_record()
 
     def _tick(self, known: int, of: int, unsound: bool) -> None:
         if self._matches is not None:
@@ -257,7 +268,7 @@ class ShardSalvage:
         for begin, end in self._original.catch_up(start):
             pieces = self._quarantine.add(self._original.file(begin, end), "file", begin)
             detail = "" if self._last is None else self._last.detail
-            self.cuts.add("CRC007", "gzip member", (start, 0), None, 0, False, detail, pieces)
+            self._add(Cut("CRC007", "gzip member", start, 0, None, 0, False, detail, pieces))
 
     def _repairs(self, fault: Fault, start: int, stop: int) -> bool:
         """Whether only the header of a record is damaged. If so, the record counts as found."""
@@ -275,7 +286,7 @@ class ShardSalvage:
                 payload = self._original.payload(start, length)
                 known = bool(self._matches.match(fault.record, [payload])[0])
             else:
-                known = self._match_large(fault.record, length)
+                known = self._matches.match_large(fault.record, length)
         if self._trusted and not known:
             return False
         self._tick(int(known), 1, False)
@@ -289,8 +300,8 @@ class ShardSalvage:
         pieces = self._quarantine.add(header, "stream", start)
         self._copy(self._clean, start, length)
         self.repaired += 1
-        where = (start, HEADER_BYTES)
-        self.cuts.add(fault.code, "header", where, fault.record, 0, True, fault.detail, pieces)
+        where = (start, HEADER_BYTES, fault.record)
+        self._add(Cut(fault.code, "header", *where, 0, True, fault.detail, pieces))
 
     def _cut_run(self, run: Sequence[_Stretch]) -> None:
         """Cut out consecutive ranges, but keep the valid records that a trusted index has. Without
@@ -348,7 +359,7 @@ class ShardSalvage:
 
     def _cut_out(self, fault: Fault, start: int, stop: int) -> None:
         """Put these bytes of the stream into quarantine; damaged gzip stays compressed."""
-        pieces: list[Piece] = []
+        pieces: tuple[Piece, ...] = ()
         gzip = fault.code == "CRC007"
         at = max(start, self._original.passed)
         look = max(stop, start + 1) if gzip else stop
@@ -376,10 +387,10 @@ class ShardSalvage:
             what, lost = "trailing bytes", 0
         elif fault.length == stop - start - OVERHEAD and fault.code in {"CRC001", "CRC002"}:
             what, exact = "record", True
-        where = (start, stop - start)
-        self.cuts.add(fault.code, what, where, fault.record, lost, exact, fault.detail, pieces)
+        where = (start, stop - start, fault.record)
+        self._add(Cut(fault.code, what, *where, lost, exact, fault.detail, joined(pieces)))
 
-    def _copy(self, clean: CleanShard, start: int, length: int) -> None:
+    def _copy(self, clean: HashingFile, start: int, length: int) -> None:
         """Copy a record's payload into the clean shard in pieces, with correct checksums."""
         clean.write(frame_header(length))
         crc = 0

@@ -248,17 +248,21 @@ def _step(step: Feature, kind: Kind) -> Any:
 
 
 Fit = Literal["stretch", "crop", "pad", "short-side"]
+Method = Literal["bilinear", "nearest", "bicubic", "area", "lanczos3", "lanczos5"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class ImageSize:
-    """Arguments for the size and channels of decoded images, which all readers take."""
+    """Arguments for the size and channels of decoded images."""
 
     size: tuple[int, int] | int | None = None
     """Height and width, or the shorter side; None to keep the size of each image."""
     fit: Fit = "stretch"
     channels: int = 0
     """Number of channels; 0 to keep the channels of each image."""
+    method: Method = "bilinear"
+    """How TensorFlow resizes images."""
+    antialias: bool = False
 
     def __post_init__(self) -> None:
         # Plain integers: sources are saved as JSON, which does not take NumPy's.
@@ -278,10 +282,11 @@ class ImageSize:
         """Refuse invalid values and contradictory combinations."""
         expect_one_of("channels", self.channels, (0, 1, 3, 4))
         expect_one_of("fit", self.fit, get_args(Fit))
-        if self != type(self)() and not decodes:
+        expect_one_of("method", self.method, get_args(Method))
+        if self != ImageSize() and not decodes:
             raise UsageError("`channels` and `image_size` need `decode=True`")
         if self.size is None:
-            if self != type(self)(channels=self.channels):
+            if self != ImageSize(channels=self.channels):
                 raise UsageError("options for resizing need `image_size`")
             return
         sides: Any = (self.size,) * 2 if self.fit == "short-side" else self.size

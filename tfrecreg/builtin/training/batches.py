@@ -31,7 +31,8 @@ class ReadsBatches:
 
     name: str
     """The name for messages, escaped."""
-    _elements: Elements
+    elements: Elements
+    """The form of its elements."""
 
     if TYPE_CHECKING:
 
@@ -40,11 +41,6 @@ class ReadsBatches:
         def order(self, *args: Any, **options: Any) -> Order: ...
         def from_state(self, *args: Any, **options: Any) -> Order: ...
         def __getitems__(self, records: Iterable[SupportsIndex]) -> list[Any]: ...
-
-    @property
-    def elements(self) -> Elements:
-        """The form of its elements."""
-        return self._elements
 
     def batches(
         self,
@@ -181,13 +177,9 @@ def _shares(order: Iterable[SupportsIndex], size: int, drop_remainder: bool) -> 
 
 def expect_free_names(elements: Elements) -> None:
     """Refuse features whose names have another meaning in batches."""
-    taken = []
-    if elements.with_key:
-        taken.append(KEY_FEATURE)
-    if elements.with_digest:
-        taken.append(DIGEST_FEATURE)
+    taken = {KEY_FEATURE: elements.with_key, DIGEST_FEATURE: elements.with_digest}
     for column in elements.columns or ():
-        if column.name in taken:
+        if taken.get(column.name):
             raise UsageError(
                 f"the records have a feature `{column.name}`, but batches use this name for "
                 "something else"

@@ -22,7 +22,6 @@ from blake3 import blake3
 from tfrecreg.builtin.training.certificate import integer_of
 from tfrecreg.builtin.training.selection import Selection
 from tfrecreg.core.values.errors import UsageError
-from tfrecreg.core.values.text import safe
 from tfrecreg.core.values.typed_values import parse_size
 
 RecordNumbers = npt.NDArray[np.int64]
@@ -103,7 +102,7 @@ def mix(half: npt.NDArray[np.uint64], key: np.uint64) -> npt.NDArray[np.uint64]:
 DEFAULT_WINDOW, DEFAULT_LANES = 8, 4
 _BLOCK_ORDER_PREFIX = "tfrecreg block order v1"
 _CHUNK = 1 << 20
-_MOST, _MOST_LANES = 1 << 40, 1 << 20
+_MOST = 1 << 40
 BlockSize = int | str
 
 
@@ -119,14 +118,10 @@ class Blocks:
     """Number of lanes. Successive places go to the lanes in turn."""
 
     def __post_init__(self) -> None:
-        names = {"records": "block", "window": "block_window", "lanes": "block_lanes"}
-        for name, given in names.items():
-            number, most = getattr(self, name), _MOST_LANES if name == "lanes" else _MOST
-            if not 1 <= number <= most:
-                raise UsageError(
-                    f"`{given}` should be a number from 1 {'on' if number < 1 else f'to {most}'}, "
-                    f"found {number}"
-                )
+        numbers = {"": self.records, "_window": self.window, "_lanes": self.lanes}
+        for name, number in numbers.items():
+            if not 1 <= number <= _MOST:
+                raise UsageError(f"`block{name}` should be from 1 to {_MOST}, found {number}")
 
     @property
     def mixed(self) -> int:
@@ -231,13 +226,9 @@ class Weights:
 
     def __init__(self, values: npt.ArrayLike, by: str, name: str) -> None:
         self.by = by
-        try:
-            numbers = np.asarray(values, np.float64)
-        except (TypeError, ValueError):
-            numbers = np.empty((0, 0))
+        numbers = np.asarray(values, np.float64)
         if numbers.ndim != 1:
-            shown = safe(repr(values), limit=60)
-            raise UsageError(f"weights should be one number per record, found `{shown}`")
+            raise UsageError(f"weights should be one number per record, found {numbers.ndim} axes")
         bad = np.flatnonzero(~(np.isfinite(numbers) & (numbers >= 0)))
         if len(bad):
             shown = "NULL" if np.isnan(numbers[bad[0]]) else f"{numbers[bad[0]]:g}"
@@ -258,7 +249,7 @@ class Weights:
 
     @property
     def said(self) -> dict[str, str]:
-        """What a state says about the weights."""
+        """The description of the weights in states."""
         return {"by": self.by, "digest": self.digest}
 
     @cached_property

@@ -42,6 +42,10 @@ class RecordName(NamedTuple):
     key: str | None
     """Key of the record; None if no index has it."""
 
+    def __str__(self) -> str:
+        key = "" if self.key is None else f", key `{self.key}`"
+        return f"record {self.record} of `{self.shard}`{key}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EpochReport:
@@ -75,10 +79,8 @@ class EpochReport:
             f"{self.handed_out:,} handed out for {self.expected:,} records of {self.name}: "
             f"{self.missed:,} missed, {self.doubled:,} doubled, {self.foreign:,} foreign"
         ]
-        for word, records in (("missed", self.missed_records), ("doubled", self.doubled_records)):
-            for each in records:
-                key = "" if each.key is None else f", key `{each.key}`"
-                lines.append(f"{word}: record {each.record} of `{each.shard}`{key}")
+        lines += [f"missed: {each}" for each in self.missed_records]
+        lines += [f"doubled: {each}" for each in self.doubled_records]
         return "\n".join(lines)
 
 

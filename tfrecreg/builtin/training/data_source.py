@@ -80,7 +80,7 @@ class DataSource(ReadsBatches, Sequence[Any]):
         """The name as the user wrote it, escaped."""
         self._shards = shards
         self._selection = selection
-        self._elements = elements
+        self.elements = elements
         self._identity = identity
         self._decode = decode
         self._values = values
@@ -215,7 +215,7 @@ class DataSource(ReadsBatches, Sequence[Any]):
         Raises:
             UsageError: there is no schema, or the schema lacks one of these features.
         """
-        return self._with(self._selection, self._elements.only(features))
+        return self._with(self._selection, self.elements.only(features))
 
     def even_splits(self, n: int, *, drop_remainder: bool = False) -> list[DataSource]:
         """Divide the source among `n` readers, as `tfds.even_splits` does.
@@ -336,15 +336,9 @@ class DataSource(ReadsBatches, Sequence[Any]):
         """
         states = [state] if isinstance(state, Mapping) else list(state)
         by = weights_of_states(states) if weights is None else weights
-        return Order.from_states(
-            states,
-            records=len(self),
-            source=self.identity,
-            where=self.where,
-            weights=weights_of(by, self.name, self._selection, self._values),
-            host=host,
-            hosts=hosts,
-        )
+        drawn = weights_of(by, self.name, self._selection, self._values)
+        same: dict[str, Any] = {"host": host, "hosts": hosts, "where": self.where, "weights": drawn}
+        return Order(len(self), self.identity, seed=0, epoch=0, **same).resumed(states)
 
     def report(self, certificate: Certificate) -> EpochReport:
         """Whether an epoch handed out every record of this source exactly once.
@@ -399,7 +393,7 @@ class DataSource(ReadsBatches, Sequence[Any]):
         return safe(self._shards.places[shard].name, limit=1000), record
 
     def _with(self, selection: Selection, elements: Elements | None = None) -> DataSource:
-        same = (elements or self._elements, self._identity, self._decode, self._skipped)
+        same = (elements or self.elements, self._identity, self._decode, self._skipped)
         return DataSource(self.name, self._shards, selection, *same, self._values)
 
     def _number(self, record: SupportsIndex) -> int:
@@ -415,8 +409,8 @@ class DataSource(ReadsBatches, Sequence[Any]):
         payloads = self._shards.payloads(numbers)
         sound = [each for each in payloads if isinstance(each, bytes)]
         read: Iterator[Any] = repeat(None)
-        if not self._elements.sequence:
-            read = iter(sound if self._elements.raw else self._read_many(sound))
+        if not self.elements.sequence:
+            read = iter(sound if self.elements.raw else self._read_many(sound))
         for number, payload in zip(numbers, payloads, strict=True):
             if isinstance(payload, DamagedRecordError):
                 self._skip(number, payload)
@@ -429,16 +423,16 @@ class DataSource(ReadsBatches, Sequence[Any]):
             raise error
         reason = error.message.partition(" is damaged: ")[2] or error.message
         count = self._skipped.add(number, SkippedRecord(*self._place(number), reason))
-        if count > self._elements.max_damaged:
+        if count > self.elements.max_damaged:
             raise RefusedError(
                 f"{count} damaged records of `{self.name}` were left out, but `max_damaged` allows "
-                f"{self._elements.max_damaged}; the last: {error.message}",
+                f"{self.elements.max_damaged}; the last: {error.message}",
                 hint=error.hint,
             ) from error
 
     def _element(self, number: int, payload: bytes, element: Any = None) -> Any:
         """Build one element. Pass `element` if a block reader already parsed the payload."""
-        elements = self._elements
+        elements = self.elements
         if elements.raw:
             element = payload
         else:
@@ -466,7 +460,7 @@ class DataSource(ReadsBatches, Sequence[Any]):
         skipped = None if self._skipped is None else self._skipped.path
         far = None if self._shards.far is None else self._shards.far.place
         ranges, chosen = self._selection.ranges, self._selection.chosen
-        state = self.name, self._shards.places, ranges, self._elements, self._identity, skipped, far
+        state = self.name, self._shards.places, ranges, self.elements, self._identity, skipped, far
         return _restored, (zlib.compress(pickle.dumps(state)), self._decode, chosen)
 
 

@@ -16,15 +16,12 @@ import numpy as np
 from blake3 import blake3
 
 from tfrecreg._version import __version__
-from tfrecreg.builtin.training.arrays import Fit, expect_features
+from tfrecreg.builtin.training.arrays import Fit, ImageSize, Method, expect_features
 from tfrecreg.builtin.training.batches import far_files_of
-from tfrecreg.builtin.training.open import find_records, numbers_of, per_split, places_of
-from tfrecreg.builtin.training.selection import Selection
+from tfrecreg.builtin.training.open import find_records, per_split, places_of, select
 from tfrecreg.builtin.training.tf_dataset.form import (
     ElementForm,
     FormRequest,
-    ImageFit,
-    Method,
     PipelineOptions,
     find_form,
     with_others,
@@ -41,7 +38,6 @@ from tfrecreg.core.registry.history import copy_verified
 from tfrecreg.core.registry.manifest import (
     MANIFEST_NAME,
     SCHEMA_NAME,
-    FileEntry,
     Manifest,
     ShardEntry,
 )
@@ -216,7 +212,7 @@ def load(
     request = FormRequest(
         features=(features,) if isinstance(features, str) else features and tuple(features),
         decode=decode,
-        fit=ImageFit(
+        fit=ImageSize(
             size=image_size, fit=fit, channels=channels, method=method, antialias=antialias
         ),
         tensors=dict(tensors or {}),
@@ -226,7 +222,7 @@ def load(
         with_key=with_key,
         with_digest=with_digest,
     )
-    how.expect_sense(longest=pad_to == "longest")
+    how.expect_sense()
     far = None
     if cache_limit is not None:
         folder = None if isinstance(how.cache, bool) or cache == "auto" else how.cache
@@ -263,11 +259,7 @@ def load(
         if request.with_key and not records.have_keys:
             raise without_keys(target.name)
         held = [each.entry.records for each in shards if each.entry is not None]
-        numbers = numbers_of(target, held)
-        selection = Selection(numbers)
-        if where is not None:
-            chosen = target.records_where(numbers, held, where, engine, progress)
-            selection = Selection.of_chosen(chosen, where)
+        selection = select(target, held, where, engine, progress)
         tensorflow = _tensorflow()
         from tfrecreg.builtin.training.tf_dataset.pipeline import make_dataset
         from tfrecreg.builtin.training.tf_dataset.source import (
@@ -376,14 +368,11 @@ def _local_copy(
         )
     folder = blake3(remote.read(MANIFEST_NAME)).hexdigest(16)
     local = cache.below(f"tfrecreg/remote/{folder}")
-    files = {each.path: each for each in manifest.files}
-    beside = [*(each.index for each in shards), SCHEMA_NAME]
-    entries: list[ShardEntry | FileEntry] = [
-        *shards,
-        *(files[path] for path in beside if path in files),
-    ]
-    for entry in entries:
-        copy_verified(remote, local, entry)
+    paths = [path for each in shards for path in (each.path, each.index)]
+    entries = manifest.entries
+    for path in (*paths, SCHEMA_NAME):
+        if path in entries:
+            copy_verified(remote, local, entries[path])
     return local
 
 

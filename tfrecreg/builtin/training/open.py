@@ -208,11 +208,7 @@ def data_source(
         if with_key and not all(place.index_path for place in places if place.records):
             raise without_keys(group.name)
         held = [place.records for place in places]
-        numbers = numbers_of(group, held)
-        selection = Selection(numbers)
-        if where is not None:
-            chosen = group.records_where(numbers, held, where.strip(), engine, progress)
-            selection = Selection.of_chosen(chosen, where.strip())
+        selection = select(group, held, where, engine, progress)
         allowed = limit.count if limit.share is None else int(limit.share * len(selection))
         return DataSource(
             group.name,
@@ -234,13 +230,23 @@ def data_source(
     return tuple(map(opened, splits))
 
 
-def numbers_of(group: SplitTarget, held: Sequence[int]) -> list[range]:
-    """The records that a target's expression selects. `held` is the number of records in each
-    shard."""
+def select(
+    group: SplitTarget,
+    held: Sequence[int],
+    where: str | None,
+    engine: Engine | None,
+    progress: Progress | bool,
+) -> Selection:
+    """The records that a target's expression and a condition select. `held` is the number of
+    records in each shard."""
     counts: dict[str, list[int]] = {name: [] for name in group.splits}
     for shard, records in zip(group.shards, held, strict=True):
         counts[shard.split].append(records)
-    return find_numbers(group.words, counts)
+    numbers = find_numbers(group.words, counts)
+    if where is None:
+        return Selection(numbers)
+    chosen = group.records_where(numbers, held, where.strip(), engine, progress)
+    return Selection.of_chosen(chosen, where.strip())
 
 
 def _elements(

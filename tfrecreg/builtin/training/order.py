@@ -47,9 +47,7 @@ class Order:
         >>> order = reg["mnist@1.0.0"].data_source("train").order(seed=1, epoch=3, hosts=2)
         >>> order
         <Order of 100 of 200 records, seed 1, epoch 3, host 0 of 2>
-        >>> numbers = iter(order)
-        >>> first = next(numbers)
-        >>> numbers.state()["done"]
+        >>> order.state(done=1)["done"]
         1
     """
 
@@ -69,7 +67,7 @@ class Order:
     weights: Weights | None = None
     blocks: Blocks | None = None
     mixture: Mapping[str, Any] | None = None
-    """What states say about the mixture; None for an order of the records of a source."""
+    """The description of the mixture in states; None for an order of a source's records."""
 
     def __post_init__(self) -> None:
         self.host, self.hosts = integer_of("host", self.host), integer_of("hosts", self.hosts)
@@ -117,8 +115,9 @@ class Order:
         at = chosen[operator.index(place)]
         return int(self._numbers(np.array([at], np.int64))[0])
 
-    def __iter__(self) -> OrderIterator:
-        return OrderIterator(self)
+    def __iter__(self) -> Iterator[int]:
+        for first in range(0, self._length, _BLOCK):
+            yield from self[first : first + _BLOCK].tolist()
 
     def __repr__(self) -> str:
         return (
@@ -150,7 +149,7 @@ class Order:
             done: number of consumed records. None means the whole share.
 
         Returns:
-            A JSON object, for :meth:`from_states`.
+            A JSON object, for :meth:`DataSource.from_state`.
 
         Raises:
             UsageError: the share has fewer records.
@@ -178,97 +177,39 @@ class Order:
             **({} if self.mixture is None else {"mixture": self.mixture}),
         }
 
-    @classmethod
-    def from_states(
-        cls,
-        states: Sequence[Mapping[str, Any]],
-        *,
-        records: int,
-        source: str,
-        where: str | None = None,
-        weights: Weights | None = None,
-        mixture: Mapping[str, Any] | None = None,
-        host: int = 0,
-        hosts: int = 1,
-    ) -> Order:
-        """The rest of an epoch, shared among the current number of hosts.
-
-        Args:
-            states: the hosts' states, in any order. One state suffices if all hosts consumed the
-                same number of records.
-            records: number of records of the source.
-            source: identity of the source.
-            where: the condition that selected the records. None means that no condition was used.
-            weights: the weights for drawing the records. None means that records are permuted.
-            mixture: the mixture whose places are shared. None means that records of a source are
-                shared.
-            host: number of this host, from 0.
-            hosts: number of hosts that share the rest.
-
-        Raises:
-            UsageError: there are no states, or they belong to other records or epochs.
+    def resumed(self, states: Sequence[Mapping[str, Any]]) -> Order:
+        """The rest of the epoch of these states, for the host of this order.
 
         Example:
-            >>> source = reg["mnist@1.0.0"].data_source("train")
-            >>> states = [source.order(seed=1, host=host, hosts=2).state(30) for host in range(2)]
-            >>> rest = tr.Order.from_states(states, records=200, source=source.identity)
-            >>> len(rest)
-            140
+            >>> order = reg["mnist@1.0.0"].data_source("train").order(seed=1)
+            >>> len(order.resumed([order.state(50)]))
+            150
         """
         if not states:
             raise UsageError("there is no state to resume from")
-        here: dict[str, object] = {"where": where, "source": source, "records": records}
-        here["weights"] = None if weights is None else weights.said
+        here = {"where": self.where, "source": self.source, "records": self.records}
+        weights = None if self.weights is None else self.weights.said
         checked = list(map(_checked, states))
         for each in states:
-            if mixture is not None and each["source"] != source:
-                expect_same_order(_mapping(each.get("mixture")), mixture)
-            expect_same_order(each, here)
+            if self.mixture is not None and each["source"] != self.source:
+                expect_same_order(_mapping(each.get("mixture")), self.mixture)
+            expect_same_order(each, {**here, "weights": weights})
             expect_same_order(each, {name: states[0].get(name) for name in _COMMON})
         first = checked[0]
         before = tuple(map(Stage, first.before))
-        left = records - sum(stage.consumed for stage in before)
+        left = self.records - sum(stage.consumed for stage in before)
         counts = [
             min(count, share(left, each, first.hosts, first.drop_remainder))
             for each, count in enumerate(_counts(checked))
         ]
-        return cls(
-            records,
-            source,
+        return replace(
+            self,
             seed=first.seed,
             epoch=first.epoch,
-            host=host,
-            hosts=hosts,
             drop_remainder=first.drop_remainder,
             before=joined(before, Stage(counts)),
-            where=where,
-            weights=weights,
             blocks=first.block,
-            mixture=mixture,
         )
-
-
-class OrderIterator(Iterator[int]):
-    """Iterates over the numbers of an order. `state` is the state after the last number taken."""
-
-    def __init__(self, order: Order) -> None:
-        self._order = order
-        self._block: list[int] = []
-        self.done = 0
-        """How many numbers were taken."""
-
-    def __next__(self) -> int:
-        at = self.done % _BLOCK
-        if at == 0:
-            self._block = self._order[self.done : self.done + _BLOCK].tolist()
-        if at >= len(self._block):
-            raise StopIteration
-        self.done += 1
-        return self._block[at]
-
-    def state(self) -> dict[str, Any]:
-        """The state of the epoch. Each number that was taken counts as consumed."""
-        return self._order.state(self.done)
 
 
 _Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0)]

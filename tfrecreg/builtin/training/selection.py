@@ -141,9 +141,9 @@ class SkippedRecords:
             try:
                 written = os.write(self._file, line)
             except OSError as error:
-                raise self._failed(error.strerror) from None
+                raise _failed(self.path, error.strerror) from None
             if written < len(line):
-                raise self._failed("No space left on device")
+                raise _failed(self.path, "No space left on device")
         return len(self._all())
 
     def records(self) -> tuple[SkippedRecord, ...]:
@@ -157,7 +157,7 @@ class SkippedRecords:
             while more := os.pread(self._file, _READ_BYTES, self._read + len(data)):
                 data += more
         except OSError as error:
-            raise self._failed(error.strerror) from None
+            raise _failed(self.path, error.strerror) from None
         whole = data[: data.rfind(b"\n") + 1]
         for line in whole.splitlines():
             number, *record = json.loads(line)
@@ -165,11 +165,12 @@ class SkippedRecords:
         self._read += len(whole)
         return self._known
 
-    def _failed(self, reason: str | None) -> StorageError:
-        return StorageError(
-            f"the list of damaged records in `{self.path}` cannot be read or written: {reason}",
-            hint="`TMPDIR` names another folder for temporary files",
-        )
+
+def _failed(path: str, reason: str | None) -> StorageError:
+    return StorageError(
+        f"the list of damaged records in `{path}` cannot be read or written: {reason}",
+        hint="`TMPDIR` names another folder for temporary files",
+    )
 
 
 _FLAGS = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
@@ -181,11 +182,7 @@ def _made() -> tuple[int, str]:
         os.close(handle)
         return os.open(path, _FLAGS), path
     except OSError as error:
-        raise StorageError(
-            f"cannot create the list of damaged records in `{tempfile.gettempdir()}`: "
-            f"{error.strerror}",
-            hint="`TMPDIR` names another folder for temporary files",
-        ) from None
+        raise _failed(tempfile.gettempdir(), error.strerror) from None
 
 
 def _opened(path: str) -> int | None:

@@ -11,8 +11,8 @@ import numpy.typing as npt
 import pytest
 
 from tfrecreg import data_source
+from tfrecreg.builtin.training.arrays import ImageSize
 from tfrecreg.builtin.training.load import load
-from tfrecreg.builtin.training.tf_dataset.form import ImageFit
 
 SCHEMA = """feature {
   name: "image/encoded" type: BYTES presence { min_fraction: 1 min_count: 1 } shape {}
@@ -120,7 +120,7 @@ def test_padding_lies_alike_for_both_readers(
 def test_padding_is_that_of_tensorflow(tf: Any) -> None:
     from tfrecreg.builtin.training.tf_dataset.elements import resized
 
-    fit = ImageFit(size=(24, 17), fit="pad")
+    fit = ImageSize(size=(24, 17), fit="pad")
     for sides in [(40, 30), (7, 90), (13, 11), (64, 64), (3, 2)]:
         image = np.random.default_rng(sides[0]).integers(0, 256, (*sides, 3), np.uint8)
         theirs = tf.cast(tf.round(tf.image.resize_with_pad(image, 24, 17)), tf.uint8)
@@ -146,7 +146,7 @@ def test_methods_are_those_of_tensorflow_and_stay_within_bytes(
 
     image = np.zeros((9, 12, 1), np.uint8)
     image[3:6, 4:8] = 255
-    fit = ImageFit(size=(5, 30), method=method, antialias=antialias)
+    fit = ImageSize(size=(5, 30), method=method, antialias=antialias)
     exact = tf.image.resize(image, (5, 30), method=method, antialias=antialias).numpy()
     found = resized(fit, tf.constant(image)).numpy()
     assert found.tolist() == np.clip(np.round(exact), 0, 255).astype(np.uint8).tolist()

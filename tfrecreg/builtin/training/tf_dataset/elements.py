@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
-from tfrecreg.builtin.training.arrays import ArrayColumn
+from tfrecreg.builtin.training.arrays import ArrayColumn, ImageSize
 from tfrecreg.builtin.training.certificate import DIGEST_FEATURE, KEY_FEATURE
-from tfrecreg.builtin.training.tf_dataset.form import PAYLOAD_NAME, ElementForm, ImageFit
+from tfrecreg.builtin.training.tf_dataset.form import PAYLOAD_NAME, ElementForm
 from tfrecreg.core.example.decode import decode_or_none
 from tfrecreg.core.example.sequences import read_sequence
 from tfrecreg.core.images.model import ImageError
@@ -269,8 +269,8 @@ _AVERAGES = ("bilinear", "nearest", "area")
 """These methods average pixels, so their results are always from 0 to 255."""
 
 
-def resized(fit: ImageFit, images: Any) -> Any:
-    """Resize images as `fit` says, as uint8."""
+def resized(fit: ImageSize, images: Any) -> Any:
+    """Resize images to the size that `fit` gives, as uint8."""
     if fit.size is None:
         return images
     size = fit.size

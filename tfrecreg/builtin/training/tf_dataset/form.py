@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from tfrecreg.builtin.training.arrays import (
     ArrayColumn,
     ImageSize,
     columns_of,
     expect_features,
-    expect_one_of,
 )
 from tfrecreg.core.example.decode import decode_or_none
 from tfrecreg.core.example.model import Kind
@@ -26,22 +25,7 @@ from tfrecreg.core.values.text import listed, safe
 PAYLOAD_NAME = ""
 """Name of the only feature of records that are not Examples."""
 
-Method = Literal["bilinear", "nearest", "bicubic", "area", "lanczos3", "lanczos5"]
-
 _LABELS = ("image/class/label", "class/label", "label")
-
-
-@dataclass(frozen=True, kw_only=True)
-class ImageFit(ImageSize):
-    """The arguments of :func:`tfrecreg.load` that concern the size of images."""
-
-    method: Method = "bilinear"
-    antialias: bool = False
-
-    def expect_sense(self, *, decodes: bool) -> None:
-        """Refuse invalid values and contradictory combinations."""
-        expect_one_of("method", self.method, get_args(Method))
-        super().expect_sense(decodes=decodes)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +34,7 @@ class FormRequest:
 
     features: Sequence[str] | None = None
     decode: bool = False
-    fit: ImageFit = field(default_factory=ImageFit)
+    fit: ImageSize = field(default_factory=ImageSize)
     tensors: Mapping[str, Any] = field(default_factory=dict)
     ragged: bool = False
     pad_to: int | Mapping[str, int] | Literal["longest"] | None = None
@@ -74,9 +58,8 @@ class PipelineOptions:
     prefetch: int | None
     deterministic: bool
 
-    def expect_sense(self, *, longest: bool) -> None:
-        """Refuse numbers that are too small. Also refuse arguments without an argument that they
-        need."""
+    def expect_sense(self) -> None:
+        """Refuse numbers that are too small, and a seed that shuffles nothing."""
         for name, value in (
             ("batch_size", self.batch_size),
             ("shuffle", None if self.shuffle is False else self.shuffle),
@@ -86,13 +69,8 @@ class PipelineOptions:
                 raise UsageError(f"`{name}` should be 1 or more, found {value}")
         if self.prefetch is not None and self.prefetch < 0:
             raise UsageError(f"`prefetch` should be 0 or more, found {self.prefetch}")
-        for name, given, needed, there in (
-            ("drop_remainder", self.drop_remainder, "batch_size", self.batch_size is not None),
-            ('pad_to="longest"', longest, "batch_size", self.batch_size is not None),
-            ("seed", self.seed is not None, "shuffle", self.shuffle is not False),
-        ):
-            if given and not there:
-                raise UsageError(f"`{name}` needs `{needed}`")
+        if self.seed is not None and self.shuffle is False:
+            raise UsageError("`seed` needs `shuffle`")
 
     @property
     def grouping(self) -> tuple[object, ...]:
@@ -109,7 +87,7 @@ class ElementForm:
     images: Mapping[str, tuple[int | None, int | None, int | None]] = field(default_factory=dict)
     """Features to decode, with the height, width and channels of each. An unknown number is
     None."""
-    fit: ImageFit = field(default_factory=ImageFit)
+    fit: ImageSize = field(default_factory=ImageSize)
     """The size and the channels that decoded images get."""
     tensors: Mapping[str, Any] = field(default_factory=dict)
     """Features that hold serialized tensors, and their `tf.TensorSpec` or data type."""
@@ -324,5 +302,5 @@ def with_others(
 
 
 def _expect_plain(form: ElementForm, name: str, how: str) -> None:
-    if form.fit != ImageFit():
+    if form.fit != ImageSize():
         raise UsageError(f"`{name}` {how}, so `channels` and `image_size` do not apply to it")

@@ -182,40 +182,36 @@ def _groups(
     inner: int | None,
 ) -> Any:
     """Batches of numbers and payloads. They are shuffled if `buffer` is not 0."""
-
-    def shuffled(dataset: Any) -> Any:
-        return dataset.shuffle(buffer, options.seed, reshuffle_each_iteration=True)
-
     at_once = inner or _DECODED_AT_ONCE
     mixed = bool(options.shuffle) or not options.deterministic
     turns = Turns(mixed, bool(buffer), options.seed, options.deterministic)
     is_large = compression == "none" and records.mean_bytes >= _ALONE_BYTES
     if is_large and records.have_keys and not isinstance(pieces, NumberedRecords):
         numbers = order_numbers(records, pieces, turns)
-        numbers = (shuffled(numbers) if buffer else numbers).batch(at_once)
+        numbers = (_shuffled(numbers, buffer, options) if buffer else numbers).batch(at_once)
         return read_numbered(records, numbers, at_once, turns)
     groups = read_payloads(records, pieces, compression, turns)
     if buffer:
-        return shuffled(groups.unbatch()).batch(at_once)
+        return _shuffled(groups.unbatch(), buffer, options).batch(at_once)
     return groups if inner is None else groups.unbatch().batch(inner)
+
+
+def _shuffled(dataset: Any, buffer: int, options: PipelineOptions) -> Any:
+    return dataset.shuffle(buffer, options.seed, reshuffle_each_iteration=True)
 
 
 def _kept(elements: Any, options: PipelineOptions, buffer: int, total: int) -> Any:
     """Cache the elements, then shuffle them, and batch them if there is a batch size."""
     size, rest = options.batch_size, options.drop_remainder
-
-    def shuffled(dataset: Any) -> Any:
-        return dataset.shuffle(buffer, options.seed, reshuffle_each_iteration=True)
-
     is_dense = all(
         isinstance(each, tf.TensorSpec) and each.shape.is_fully_defined()
         for each in tf.nest.flatten(elements.element_spec)
     )
     if options.cache is True and size is not None and is_dense:
-        order = shuffled(tf.data.Dataset.range(total))
+        order = _shuffled(tf.data.Dataset.range(total), buffer, options)
         return _gathered(elements, total, order.batch(size, drop_remainder=rest))
     cached = elements.cache(options.cache if isinstance(options.cache, str) else "")
-    found = shuffled(cached)
+    found = _shuffled(cached, buffer, options)
     return found if size is None else found.batch(size, drop_remainder=rest)
 
 
