@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 import threading
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from queue import SimpleQueue
@@ -18,14 +17,13 @@ from tfrecreg.builtin.view.record import (
     drawn,
     example_of,
     first_image,
-    kind_of_feature,
     ledger_rows,
 )
 from tfrecreg.builtin.view.selections import Selections, python_line
 from tfrecreg.builtin.view.shards import ViewedShards
 from tfrecreg.core.check.scan.interface import Target
 from tfrecreg.core.example.format_payload import ShownImage, images_in
-from tfrecreg.core.example.model import Example, Feature
+from tfrecreg.core.example.model import Example
 from tfrecreg.core.images.decoder import require_pillow
 from tfrecreg.core.plugins.decoders import Decoders, target_decoders
 from tfrecreg.core.registry.data import resolve
@@ -39,14 +37,8 @@ from tfrecreg.core.workers.interface import Engine
 
 PAGE = 500
 """Maximum number of records in one answer."""
-_SAMPLE = 5
-"""Number of records that are read to list the features of a target."""
-_HEAD_START = 0.4
-"""Maximum number of seconds that background work waits until the first grid is shown."""
 _FAREWELL = 10.0
 """Maximum number of seconds that shutdown waits for background work."""
-_TARGETS = 32
-"""Maximum number of open targets."""
 
 
 class Browsed:
@@ -108,7 +100,6 @@ class Browsed:
                 }
                 for each in shards.shards
             ],
-            "features": self.features,
             "columns": (
                 [{"name": name, "type": kind} for name, kind in columns]
                 if columns is not None
@@ -130,29 +121,6 @@ class Browsed:
     @cached_property
     def ledger(self) -> dict[tuple[str, str], dict[str, Any]]:
         return ledger_rows(self.target)
-
-    @cached_property
-    def features(self) -> list[dict[str, Any]]:
-        seen: dict[str, list[Feature]] = {}
-        for payload in self.shards.payloads(range(min(_SAMPLE, len(self.shards)))):
-            example = example_of(payload) if isinstance(payload, bytes) else None
-            for name, feature in (example or {}).items():
-                seen.setdefault(name, []).append(feature)
-        described = []
-        for name, found in sorted(seen.items()):
-            kinds = Counter(kind_of_feature(name, each, self.decoders) for each in found)
-            types = {each.kind.name.lower() for each in found}
-            counts = [each.count for each in found]
-            ends = sorted({min(counts), max(counts)})
-            described.append(
-                {
-                    "name": safe(name),
-                    "kind": kinds.most_common(1)[0][0],
-                    "type": " or ".join(sorted(types)),
-                    "shape": "" if ends == [1] else " to ".join(map(str, ends)),
-                }
-            )
-        return described
 
     def records(self, selection: str, start: int, count: int) -> dict[str, Any]:
         found = self.selections.get(selection)
@@ -217,7 +185,6 @@ class Opened:
         self._browsed = [
             Browsed(number, each, engine, registry) for number, each in enumerate(targets)
         ]
-        self._shown = threading.Event()
         self._ended = threading.Event()
         self._waiting: SimpleQueue[Browsed | None] = SimpleQueue()
         for each in self._browsed:
@@ -230,7 +197,6 @@ class Opened:
 
     def close(self) -> None:
         self._ended.set()
-        self._shown.set()
         self._waiting.put(None)
         for each in self._browsed:
             each.close()
@@ -238,17 +204,10 @@ class Opened:
         self._worker.join(_FAREWELL)
 
     def _prepare(self) -> None:
-        # The first grid has the processors for itself.
-        if self._shown.wait(_HEAD_START):
-            self._ended.wait(_HEAD_START / 2)
         for each in iter(self._waiting.get, None):
             if self._ended.is_set():
                 return
             each.prepare(check=self._check)
-
-    def shown(self) -> None:
-        """Tell background work that the first records are being sent."""
-        self._shown.set()
 
     def __getitem__(self, number: int) -> Browsed:
         if not 0 <= number < len(self._browsed):
@@ -273,8 +232,6 @@ class Opened:
             for each in self._browsed:
                 if each.word == target.reference and each.target.home is not None:
                     return each
-            if len(self._browsed) >= _TARGETS:
-                raise UsageError(f"the viewer opens at most {_TARGETS} targets")
             made = Browsed(len(self._browsed), target, self._engine, self.registry)
             self._browsed.append(made)
             self._waiting.put(made)

@@ -16,7 +16,6 @@ from tfrecreg.builtin.view.background import Counted
 from tfrecreg.builtin.view.browsed import PAGE, Browsed
 from tfrecreg.builtin.view.record import example_of
 from tfrecreg.core.example.model import Example
-from tfrecreg.core.registry.data import Built
 from tfrecreg.core.registry.find import expect_built
 from tfrecreg.core.registry.registry import Registry
 from tfrecreg.core.values.errors import UsageError
@@ -32,7 +31,7 @@ class Comparisons:
 
     def __init__(self, registry: Registry | None) -> None:
         self._registry = registry
-        self._kept: OrderedDict[tuple[str, str], DiffResult] = OrderedDict()
+        self._kept: OrderedDict[tuple[str, ...], DiffResult] = OrderedDict()
         self._lock = threading.Lock()
 
     def summary(self, a: Browsed, b: Browsed) -> dict[str, Any]:
@@ -93,26 +92,18 @@ class Comparisons:
 
     def _between(self, *words: str) -> DiffResult:
         a, b = (expect_built(each, self._registry) for each in words)
-        name = _identity(a), _identity(b)
         with self._lock:
-            found = self._kept.get(name)
+            found = self._kept.get(words)
             if found is None:
-                found = self._kept[name] = diff(a, b, registry=self._registry, progress=Counted())
+                found = self._kept[words] = diff(a, b, registry=self._registry, progress=Counted())
                 while len(self._kept) > _KEPT:
                     self._kept.popitem(last=False)
         return found
 
 
-def _identity(found: Built) -> str:
-    """A text that distinguishes targets with the same name in two registries."""
-    return found.name if found.registry is None else f"{found.registry.storage.root}:{found.name}"
-
-
 def _matched(result: DiffResult) -> Matched:
-    listing = result.listing
-    if not isinstance(listing, ListedExamples):
-        raise TypeError(f"unexpected listing of examples: {listing!r}")
-    return listing.matched
+    assert isinstance(result.listing, ListedExamples)
+    return result.listing.matched
 
 
 def _places(matched: Matched, kind: str) -> tuple[_Places, _Places]:

@@ -15,8 +15,7 @@ from starlette.responses import Response
 from tfrecreg.core.build.media import sniff_media
 from tfrecreg.core.example.format_payload import ShownImage
 from tfrecreg.core.example.model import Example, Kind
-from tfrecreg.core.images.decoder import Conversion, Thumbnail, Undecodable, convert_image, pillow
-from tfrecreg.core.images.model import ImageHeader
+from tfrecreg.core.images.decoder import pillow
 from tfrecreg.core.images.read import sniff
 from tfrecreg.core.values.errors import MissingExtraError, NoSuchNameError, UsageError
 from tfrecreg.core.values.text import safe
@@ -51,38 +50,23 @@ _RANGE = re.compile(r"bytes=(\d{0,15})-(\d{0,15})")
 def thumbnail(image: ShownImage, size: int) -> Response:
     """A picture with sides of at most `size` pixels. A small image is sent unchanged."""
     header = image.header
-    if header is None:
-        raise ValueError("its header cannot be read")
+    assert header is not None
     own = SHOWN.get(sniff(image.data) or "") if not header.animated else None
-    longest = max(header.width, header.height)
-    if own is not None and longest <= size and len(image.data) <= _SMALL_BYTES:
+    shorter, longer = sorted((header.width, header.height))
+    if own is not None and longer <= size and len(image.data) <= _SMALL_BYTES:
         return Response(image.data, media_type=own)
     try:
-        made = _made(image, header, size)
+        if header.format == "jpeg" and header.width * header.height <= _DRAFT_PIXELS:
+            return _drafted(image.data, size)
+        with _DECODING:
+            made = image.decoder.thumbnail(image.data, max(1, size * shorter // longer))
     except MissingExtraError:
         if own is not None and len(image.data) <= 16 * _SMALL_BYTES:
             return Response(image.data, media_type=own)
         raise
     if made is None:
         raise ValueError("its decoder returns no picture")
-    return made
-
-
-def _made(image: ShownImage, header: ImageHeader, size: int) -> Response | None:
-    if header.format == "jpeg" and header.width * header.height <= _DRAFT_PIXELS:
-        return _drafted(image.data, size)
-    shorter, longer = sorted((header.width, header.height))
-    side = max(1, size * shorter // longer)
-    if header.format not in SHOWN:
-        made: Thumbnail | None = image.decoder.thumbnail(image.data, side)
-        return Response(made.data, media_type=SHOWN[made.format]) if made is not None else None
-    conversion = Conversion(min(side, shorter), 0, 0, "jpeg", _QUALITY, upright=False)
-    try:
-        with _DECODING:
-            data = convert_image(image.data, header, conversion)
-    except Undecodable as error:
-        raise ValueError(error.detail) from error
-    return Response(data, media_type=SHOWN["jpeg"])
+    return Response(made.data, media_type=SHOWN[made.format])
 
 
 def whole(image: ShownImage) -> Response:

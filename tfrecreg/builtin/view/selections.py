@@ -92,25 +92,20 @@ class Selections:
         self._shards = shards
         self._catalog = catalog
         self._kept: OrderedDict[str, ChosenRecords] = OrderedDict()
-        self._choices: OrderedDict[str, ViewChoice] = OrderedDict()
         self._lock = threading.Lock()
         self._starts = {
             shown_text(each.name): int(shards.starts[each.number]) for each in shards.shards
         }
 
     def get(self, name: str) -> ChosenRecords:
-        """The selection with that name. It is computed again if it was dropped."""
+        """The selection with that name."""
         if not name:
             return ChosenRecords(ViewChoice(), range(len(self._shards)))
         with self._lock:
-            found = self._kept.get(name)
-            choice = self._choices.get(name)
-            if found is not None:
-                self._kept.move_to_end(name)
-                return found
-        if choice is None or choice.findings or choice.changed_since:
-            raise UsageError(f"there is no selection `{name}`")
-        return self.select(choice)
+            if name not in self._kept:
+                raise UsageError(f"there is no selection `{name}`")
+            self._kept.move_to_end(name)
+            return self._kept[name]
 
     def select(self, choice: ViewChoice, among: Sequence[NumberArray] = ()) -> ChosenRecords:
         name = choice.name
@@ -147,9 +142,6 @@ class Selections:
     def _keep(self, name: str, made: ChosenRecords) -> None:
         with self._lock:
             self._kept[name] = made
-            self._choices[name] = made.choice
-            while len(self._choices) > 1000:
-                self._choices.popitem(last=False)
             held = sum(_bytes(each) for each in self._kept.values())
             while held > _KEPT_BYTES and len(self._kept) > 1:
                 _, dropped = self._kept.popitem(last=False)

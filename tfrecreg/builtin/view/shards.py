@@ -24,10 +24,6 @@ from tfrecreg.core.values.shards import in_reading_order
 from tfrecreg.core.values.text import safe
 
 
-class ChangedShardError(StorageError):
-    """The file of a shard has changed since the shard was opened."""
-
-
 @dataclass(frozen=True, slots=True)
 class ViewedShard:
     """A shard as it was when the target was opened."""
@@ -132,9 +128,9 @@ class ViewedShards:
         name = safe(seen.name, limit=1000)
         stamp = _stamp(seen.shard) if seen.shard is not None else None
         if stamp is None:
-            raise ChangedShardError(f"`{name}` is not there any more")
+            raise StorageError(f"`{name}` is not there any more")
         if stamp != seen.stamp:
-            raise ChangedShardError(f"`{name}` was changed since it was opened: view it again")
+            raise StorageError(f"`{name}` was changed since it was opened: view it again")
 
     def payloads(
         self, numbers: Sequence[int] | npt.NDArray[np.int64]
@@ -158,11 +154,9 @@ class ViewedShards:
 
     def payload(self, number: int) -> bytes:
         (found,) = self.payloads([number])
-        if isinstance(found, bytes):
-            return found
-        if isinstance(found, StorageError) and not isinstance(found, ChangedShardError):
-            raise ChangedShardError(found.message)
-        raise found
+        if isinstance(found, TfrecregError):
+            raise found
+        return found
 
     def key(self, number: int) -> str | None:
         """The key of a record; None if no index contains it."""

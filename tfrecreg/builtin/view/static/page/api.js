@@ -10,7 +10,7 @@
  * @typedef {{state: string, done?: number, of?: number, why?: string}} Catalog
  * @typedef {{id: number, name: string, kind: string, digest: string | null, records: number,
  *   bytes: number, splits: {name: string, records: number, shards: number, bytes: number}[],
- *   shards: Shard[], features: {name: string, kind: string, type: string, shape: any}[],
+ *   shards: Shard[],
  *   columns: {name: string, type: string}[] | null, classes: Class[], notes: string[],
  *   catalog: Catalog, commands: {cli: string, python: string}}} About
  * @typedef {{selection: string, count: number, of: number, milliseconds: number, note?: string, cli: string,
