@@ -16,7 +16,14 @@ from tfrecreg.builtin.pages.content import (
     TargetPage,
     figures_of,
 )
-from tfrecreg.builtin.pages.features import charts_of, feature_charts, page_features
+from tfrecreg.builtin.pages.features import (
+    byte_charts,
+    class_charts,
+    growth_charts,
+    object_charts,
+    page_features,
+    size_charts,
+)
 from tfrecreg.builtin.pages.records import PagePlace, PageRecord, read_records
 from tfrecreg.builtin.pages.render import difference_of
 from tfrecreg.builtin.pages.survey import EXTREMES, Survey, SurveyValidator, merged
@@ -114,13 +121,17 @@ class Surveys:
         return TargetPage(
             report=report,
             figures=tuple(figures_of(report, labels, whole)),
-            charts=tuple(charts_of(target.manifest, labels, splits, whole.sizes, history)),
+            charts=(
+                *class_charts(splits, labels),
+                *size_charts(whole.sizes),
+                *growth_charts(target.manifest, history),
+            ),
             findings=tuple(_findings(report, target, notice)),
             galleries=() if notice else tuple(_galleries(target, splits, whole)),
             features=features,
             no_features=problem,
             more_features=more,
-            more_charts=tuple(feature_charts(report, target.manifest, splits)),
+            more_charts=(*object_charts(splits), *byte_charts(report, target.manifest)),
             statistics=stats if self._statistics else None,
             provenance=provenance,
         )

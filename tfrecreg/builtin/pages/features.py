@@ -201,27 +201,6 @@ _OBJECTS = 20
 """Every number of objects below this limit has its own bar."""
 
 
-def charts_of(
-    manifest: Manifest | None,
-    labels: Mapping[str, Sequence[str]],
-    splits: Mapping[str, Survey],
-    sizes: Mapping[tuple[int, int], int],
-    history: Sequence[LogEntry],
-) -> Iterator[Bars | Scatter]:
-    """The main charts about a target: classes, sizes of images, growth over releases."""
-    yield from class_charts(splits, labels)
-    yield from _sizes(sizes)
-    yield from _growth(manifest, history)
-
-
-def feature_charts(
-    report: Report, manifest: Manifest | None, splits: Mapping[str, Survey]
-) -> Iterator[Bars | Scatter]:
-    """Charts about objects and about bytes."""
-    yield from _objects(splits)
-    yield from _bytes(report, manifest)
-
-
 def class_charts(
     splits: Mapping[str, Survey], labels: Mapping[str, Sequence[str]]
 ) -> Iterator[Bars]:
@@ -253,7 +232,8 @@ def class_charts(
         )
 
 
-def _bytes(report: Report, manifest: Manifest | None) -> Iterator[Bars]:
+def byte_charts(report: Report, manifest: Manifest | None) -> Iterator[Bars]:
+    """Charts of the bytes per feature, and of the size against the raw data."""
     if manifest is None:
         return
     largest = sorted(manifest.features.items(), key=lambda each: (-each[1], each[0]))
@@ -279,7 +259,8 @@ def _bytes(report: Report, manifest: Manifest | None) -> Iterator[Bars]:
         )
 
 
-def _sizes(sizes: Mapping[tuple[int, int], int]) -> Iterator[Scatter]:
+def size_charts(sizes: Mapping[tuple[int, int], int]) -> Iterator[Scatter]:
+    """A chart of the sizes of images."""
     if len(sizes) < 2:
         return
     shown = sorted(sizes.items(), key=lambda each: (-each[1], each[0]))[:_POINTS]
@@ -292,7 +273,7 @@ def _sizes(sizes: Mapping[tuple[int, int], int]) -> Iterator[Scatter]:
     )
 
 
-def _growth(manifest: Manifest | None, history: Sequence[LogEntry]) -> Iterator[Bars]:
+def growth_charts(manifest: Manifest | None, history: Sequence[LogEntry]) -> Iterator[Bars]:
     """A chart of the number of records per release, oldest first. An unreleased build is last."""
     counts = [(entry.version, entry.records) for entry in reversed(history)]
     if manifest is not None and manifest.release is None and counts:
@@ -309,7 +290,8 @@ def _growth(manifest: Manifest | None, history: Sequence[LogEntry]) -> Iterator[
     )
 
 
-def _objects(splits: Mapping[str, Survey]) -> Iterator[Bars]:
+def object_charts(splits: Mapping[str, Survey]) -> Iterator[Bars]:
+    """Charts of the objects per image, and of the areas of boxes."""
     if not any(survey.objects for survey in splits.values()):
         return
     most = max(max(survey.objects, default=0) for survey in splits.values())

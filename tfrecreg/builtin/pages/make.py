@@ -13,10 +13,8 @@ from tfrecreg.builtin.pages.records import PagePlace, read_records
 from tfrecreg.builtin.pages.render import (
     SiteEntry,
     difference_of,
-    render_difference,
-    render_index,
+    render,
     render_page,
-    render_records,
 )
 from tfrecreg.builtin.releases.diff.result import DiffResult
 from tfrecreg.core.check.report_format import ReportContext, ReportFormat
@@ -71,7 +69,8 @@ def show_records(target: Target, places: Sequence[tuple[str, int]]) -> str:
     names = {safe(shard.name): shard.name for shard in target.shards}
     wanted = [PagePlace(names[shard], record) for shard, record in places]
     records = read_records(target, wanted)
-    return render_records(target.name, [records[place] for place in wanted])
+    shown = [records[place] for place in wanted]
+    return render("records", target=target.name, records=shown)
 
 
 def diff_page(
@@ -85,7 +84,7 @@ def diff_page(
     """An HTML page about the difference between two versions, and the difference itself."""
     first, second = (expect_built(each, registry) for each in (before, after))
     found = difference_of(first, second, progress, engine=engine)
-    return render_difference(found), found.result
+    return render("difference", found=found), found.result
 
 
 _BUILD = "build.html"
@@ -150,7 +149,7 @@ def site(
                     problem=problem or ("" if newest is not None else "never built"),
                 )
             )
-        _write_in(stage, "index.html", render_index(entries))
+        _write_in(stage, "index.html", render("index", entries=entries))
         sizes = [entry.size for entry in stage.list() if entry.kind == "file"]
     for notice in filter(None, notices):
         progress.note(notice)

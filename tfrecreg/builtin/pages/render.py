@@ -12,7 +12,7 @@ import hashlib
 import itertools
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from operator import attrgetter, itemgetter
 from pathlib import Path
@@ -77,25 +77,11 @@ class SiteEntry:
 
 def render_page(page: Page, links: Mapping[str, str] | None = None) -> str:
     """The page as HTML. The same content gives the same bytes."""
-    return _render("page.html.j2", page=page, links=defaultdict(str, links or {}))
+    return render("page", page=page, links=defaultdict(str, links or {}))
 
 
-def render_index(entries: Sequence[SiteEntry]) -> str:
-    """The first page of a site."""
-    return _render("index.html.j2", entries=entries)
-
-
-def render_records(target: str, records: Sequence[PageRecord]) -> str:
-    """A page that shows only records."""
-    return _render("records.html.j2", target=target, records=records)
-
-
-def render_difference(found: PageDifference) -> str:
-    """A page that shows only the difference between two versions."""
-    return _render("difference.html.j2", found=found)
-
-
-def _render(template: str, **content: Any) -> str:
+def render(template: str, **content: Any) -> str:
+    """The content as HTML, by the template with this name."""
     style, script = tokens() + _text("page.css"), _text("page.js")
     policy = "; ".join(
         (
@@ -109,7 +95,7 @@ def _render(template: str, **content: Any) -> str:
     )
     html = (
         _environment()
-        .get_template(template)
+        .get_template(f"{template}.html.j2")
         .render(
             **content,
             policy=policy,
@@ -218,7 +204,11 @@ def difference_of(
     )
     if surveyed is None:
         surveyed = _survey(second, engine) if second is not None else {}
-    classes = _balance(_survey(first, engine), surveyed, first.labels) if first is not None else ()
+    classes: tuple[Bars, ...] = ()  # before and after
+    if first is not None:
+        sides = {"before": _survey(first, engine), "after": surveyed}
+        whole = {name: merged(splits.values()) for name, splits in sides.items()}
+        classes = tuple(class_charts(whole, first.labels))
     return PageDifference(result=result, changes=changes, classes=classes)
 
 
@@ -260,15 +250,7 @@ def _read(target: Target | None, places: Mapping[PagePlace, _Key]) -> dict[_Key,
     return {places[place]: record for place, record in found.items()}
 
 
-def _survey(target: Target, engine: Engine) -> dict[str, Survey]:
+def _survey(target: Target, engine: Engine) -> Mapping[str, Survey]:
     validator = SurveyValidator()
     run_scan(target, [validator], engine)
     return validator.splits
-
-
-def _balance(
-    first: Mapping[str, Survey], second: Mapping[str, Survey], labels: Mapping[str, Sequence[str]]
-) -> tuple[Bars, ...]:
-    """Charts of the classes before and after."""
-    sides = {"before": merged(first.values()), "after": merged(second.values())}
-    return tuple(class_charts(sides, labels))

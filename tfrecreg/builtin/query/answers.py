@@ -11,7 +11,7 @@ import datetime
 import io
 import json
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from itertools import chain, islice
 from typing import Any
@@ -118,26 +118,17 @@ def _json_row(names: Sequence[str], row: Sequence[Any]) -> bytes:
     return json.dumps(dict(named), ensure_ascii=True).encode()
 
 
-def as_markdown(
-    names: Sequence[str], batches: Iterable[Any], beyond: Callable[[], None]
-) -> Iterator[bytes]:
-    """A table with at most :data:`SHOWN_ROWS` rows."""
+def as_markdown(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[bytes]:
+    """The rows as a table."""
     shown = [safe(name, limit=_CELL) for name in names]
     yield _markdown_row(shown) + _markdown_row(["---"] * len(names))
-    for row in some(answer_rows(batches), beyond):
+    for row in rows:
         yield _markdown_row(map(cell, row))
 
 
 def _markdown_row(cells: Iterable[str]) -> bytes:
     escaped = (each.replace("|", "\\|").replace("<", "&lt;").replace("`", "\\`") for each in cells)
     return f"| {' | '.join(escaped)} |\n".encode()
-
-
-def some(rows: Iterator[tuple[Any, ...]], beyond: Callable[[], None]) -> Iterator[tuple[Any, ...]]:
-    """The first :data:`SHOWN_ROWS` rows. Calls `beyond` if there are more."""
-    yield from islice(rows, SHOWN_ROWS)
-    if next(rows, None) is not None:
-        beyond()
 
 
 def as_parquet(schema: Any, batches: Iterable[Any]) -> Iterator[bytes]:

@@ -223,9 +223,6 @@ class QueryAnswer:
     def __iter__(self) -> Iterator[dict[str, Any]]:
         return iter(self.rows())
 
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        return self.table.__arrow_c_stream__(requested_schema)
-
     def __repr__(self) -> str:
         names = ", ".join(safe(name, limit=60) for name in self.table.column_names)
         return f"<Answer: {len(self):,} rows of {names}>"
@@ -249,9 +246,7 @@ def ask(
     """
     named = named_targets(targets, once=False)  # each target has its own tables
     if not named or len(named) > len(_LETTERS):
-        raise UsageError(
-            f"expected 1 to {len(_LETTERS)} targets, found {len(named)}",
-        )
+        raise UsageError(f"expected 1 to {len(_LETTERS)} targets, found {len(named)}")
     found = (find_target(each, registry=registry) for each in named)
     return ask_targets(found, sql=sql, report=report, engine=engine, progress=progress)
 
@@ -278,11 +273,10 @@ def ask_targets(
                     f"there is no table `{PREVIOUS}`: `{every[0].name}` has no earlier release"
                 )
             every.append(earlier)
+        known: list[_Known] = []
         for target in every:
             if not target.shards:
                 raise NoShardsError(f"`{target.name}` has no shards to query")
-        known: list[_Known] = []
-        for target in every:
             cache = stack.enter_context(closing(CatalogCache(target)))
             known.append((target, tuple(catalogs_of(target, cache, engine, progress))))
         return Questions(stack, connection, known[:own], known[own:], report=report)

@@ -11,7 +11,7 @@ import os
 import pickle
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -20,7 +20,6 @@ import msgspec
 from tfrecreg.builtin.query.entries import (
     CatalogEntry,
     arrow_module,
-    expect_packages,
     parquet,
     read_entry,
 )
@@ -67,15 +66,6 @@ class ShardCatalog(NamedTuple):
     """The state of the file when its digest was computed."""
 
 
-class _Asked(NamedTuple):
-    """A shard whose catalog has to be made."""
-
-    shard: Shard
-    state: FileStamp | None
-    since: int
-    """Time at which `state` was read, in nanoseconds."""
-
-
 def kept_in(place: Storage, part: CatalogPart) -> KeptCatalog:
     """Write a catalog to a folder. The file of records, written last, marks it as complete."""
     records, objects = catalog_paths(part.entry.shard, part.entry.index)
@@ -84,13 +74,6 @@ def kept_in(place: Storage, part: CatalogPart) -> KeptCatalog:
             with place.create(path, durable=False) as writer:
                 writer.write(data)
     return KeptCatalog(part.entry, f"{place.root}/{records}", f"{place.root}/{objects}")
-
-
-def remove_files(paths: Iterable[str]) -> None:
-    """Remove unneeded files."""
-    for path in paths:
-        with suppress(OSError):
-            os.unlink(path)  # noqa: PTH108 - a path is text
 
 
 def state_of(shard: Shard) -> FileStamp | None:
@@ -138,14 +121,13 @@ class CatalogCache:
                 return note.shard
         return ""
 
-    def note_digest(self, asked: _Asked, digest: str) -> None:
-        """Remember the digest of a file, unless it changed while it was read or shortly before."""
-        state = asked.state
-        if state is None or state_of(asked.shard) != state:
+    def note_digest(self, shard: Shard, state: FileStamp | None, since: int, digest: str) -> None:
+        """Remember the digest of a file that had this state at the time `since`, unless the file
+        changed while it was read or shortly before.
+        """
+        if state is None or since - state.mtime_ns < _RACY_NS or state_of(shard) != state:
             return
-        if asked.since - state.mtime_ns < _RACY_NS:
-            return
-        note, path = msgspec.json.encode(PlaceNote(state, digest)), _note_path(asked.shard)
+        note, path = msgspec.json.encode(PlaceNote(state, digest)), _note_path(shard)
         for place in self._places:
             with suppress(StorageError), place.create(path, durable=False) as writer:
                 writer.write(note)
@@ -187,30 +169,33 @@ def catalogs_of(
 
     A catalog is reused if a note describes the current state of its shard. All others are made.
     """
-    expect_packages()
     files = target.manifest.files if target.manifest is not None else ()
     indexes = {each.path: each.blake3 for each in files}  # other indexes are not used
     found: dict[int, ShardCatalog] = {}
-    wanted: dict[int, _Asked] = {}
+    wanted: dict[int, tuple[Shard, FileStamp | None]] = {}
+    since = time.time_ns()
     for number, shard in enumerate(target.shards):
-        since, state = time.time_ns(), state_of(shard)
+        state = state_of(shard)
         digest = cache.known_digest(shard, state)
         kept = cache.recall(digest, indexes.get(shard.index or "", ""))
         if kept is None:
-            wanted[number] = _Asked(shard, state, since)
+            wanted[number] = shard, state
         else:
             found[number] = ShardCatalog(shard, kept, state)
     if wanted:
         made = _made([*wanted.values()], engine, target, progress)
-        for (number, asked), part in zip(wanted.items(), made, strict=True):
+        for (number, (shard, state)), part in zip(wanted.items(), made, strict=True):
             kept = cache.keep(part)
-            cache.note_digest(asked, part.entry.shard)
-            found[number] = ShardCatalog(asked.shard, kept, asked.state)
+            cache.note_digest(shard, state, since, part.entry.shard)
+            found[number] = ShardCatalog(shard, kept, state)
     return [found[number] for number in sorted(found)]
 
 
 def _made(
-    wanted: Sequence[_Asked], engine: Engine, target: Target, progress: Progress
+    wanted: Sequence[tuple[Shard, FileStamp | None]],
+    engine: Engine,
+    target: Target,
+    progress: Progress,
 ) -> Iterator[CatalogPart]:
     """Make the catalogs of shards in a scan."""
     from tfrecreg.builtin.query.rows import CatalogVisitor
@@ -218,15 +203,15 @@ def _made(
     from tfrecreg.core.check.scan.run import ScanTask, scan_shard
 
     maker = pickle.dumps(CatalogVisitor)
-    tasks = [ScanTask(asked.shard, (maker,), Need.DIGESTS) for asked in wanted]
-    sizes = [each.state.size if each.state is not None else 0 for each in wanted]
-    counts = [each.shard.entry.records if each.shard.entry is not None else 0 for each in wanted]
+    tasks = [ScanTask(shard, (maker,), Need.DIGESTS) for shard, _ in wanted]
+    sizes = [state.size if state is not None else 0 for _, state in wanted]
+    counts = [each.entry.records if each.entry is not None else 0 for each, _ in wanted]
     chosen = engine.for_work(size * _BYTE_SECONDS for size in sizes)
     label = f"cataloguing {target.name}"
     with working(progress, label, sum(counts)), closing(chosen.run(scan_shard, tasks)) as scans:
         # One result at a time is in memory.
-        for asked, size, count, scanned in zip(wanted, sizes, counts, scans, strict=True):
-            name = safe(asked.shard.name, limit=1000)
+        for (shard, _), size, count, scanned in zip(wanted, sizes, counts, scans, strict=True):
+            name = safe(shard.name, limit=1000)
             (part,) = scanned.parts
             if scanned.end is None or part is None:
                 raise FailureError(f"`{name}` cannot be read: {scanned.unreadable}")

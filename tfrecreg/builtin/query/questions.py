@@ -8,6 +8,7 @@ rows.
 from __future__ import annotations
 
 import heapq
+import json
 import math
 import re
 import tempfile
@@ -19,7 +20,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
-from tfrecreg.builtin.query.answers import answer_rows
+from tfrecreg.builtin.query.answers import answer_rows, plain_value
 from tfrecreg.builtin.query.ask import PREVIOUS, Questions, ask_catalogs, previous_of
 from tfrecreg.builtin.query.catalog import ShardCatalog, expect_tfrecord, kept_in
 from tfrecreg.builtin.query.connection import Connection
@@ -96,7 +97,7 @@ class Expectation:
     def holds(self, value: object) -> bool:
         """Whether a value of the last column meets the expectation. NULL and NaN never meet one."""
         if isinstance(value, Decimal):
-            value = int(value) if value == value.to_integral_value() else float(value)
+            value = plain_value(value)
         if self.equals is not None:
             # In Python true equals 1.
             alike = isinstance(value, bool) == isinstance(self.equals, bool)
@@ -125,19 +126,11 @@ def read_expectations(tables: Mapping[str, Any]) -> dict[str, Expectation]:
 
 def value_words(value: object, *, exact: bool = False) -> str:
     """A value of an answer, short and escaped."""
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, bytes):
-        return f"{len(value):,} bytes"
     if isinstance(value, float):
         return repr(value) if exact else f"{value:.7g}"
-    if isinstance(value, Decimal):
-        return f"{value:f}"
     if isinstance(value, str):
         return f"`{safe(value, limit=60)}`"
-    return safe(str(value), limit=60)
+    return safe(json.dumps(plain_value(value), default=str), limit=60)
 
 
 _TEXT_PLACES = ("split", "shard", "key", "feature")

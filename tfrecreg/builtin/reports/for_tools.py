@@ -18,8 +18,6 @@ from typing import Any
 from urllib.parse import quote
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from blake3 import blake3
-
 from tfrecreg.api import (
     Finding,
     Location,
@@ -119,7 +117,7 @@ def _sarif_result(
         "message": {"text": "\n".join(safe_message(line, limit=1000) for line in lines)},
         "locations": [each for each in found if each],
         "occurrenceCount": max(finding.count, 1),
-        "partialFingerprints": {_FINGERPRINT: _identity(finding)},
+        "partialFingerprints": {_FINGERPRINT: safe_message(finding.fingerprint, limit=500)},
     }
 
 
@@ -147,15 +145,6 @@ def _suppression(report: Report, number: int) -> _Json:
         day = waiver.expires.isoformat()
         found["justification"] = safe_message(f"{waiver.reason} ({waiver.owner}, until {day})")
     return found
-
-
-def _identity(finding: Finding) -> str:
-    """The fingerprint, or a digest of it if it has unprintable characters."""
-    shown = safe_message(finding.fingerprint, limit=500)
-    if shown == finding.fingerprint:
-        return shown
-    data = finding.fingerprint.encode("utf-8", "surrogatepass")
-    return f"{finding.code}:{blake3(data).hexdigest()}"
 
 
 def _uri(path: str) -> str:

@@ -84,7 +84,7 @@ class Accumulator:
                 feature.not_utf8 += sum(
                     count for value, count in counted.items() if _text(value) is None
                 )
-            elif self._is_category(name, values.kind):
+            elif self._categories.get(name) is values.kind:
                 counted, size = _categories(values.numbers)
                 feature.size += size
             else:
@@ -123,9 +123,6 @@ class Accumulator:
         dataset.features.sort(key=lambda each: tuple(each.path.step))
         return found
 
-    def _is_category(self, name: str, kind: Kind) -> bool:
-        return self._categories.get(name) is kind
-
     def _fill(self, proto: Any, name: str, feature: _Feature, frequent: Frequent | None) -> None:
         kind = feature.kind
         if kind in (Kind.UNSET, Kind.BYTES):
@@ -135,7 +132,7 @@ class Accumulator:
         if proto.type == proto.BYTES:
             stats = proto.bytes_stats
             feature.fill_sizes(stats)
-        elif proto.type == proto.STRING or self._is_category(name, kind):
+        elif proto.type == proto.STRING or self._categories.get(name) is kind:
             stats = proto.string_stats
             stats.SetInParent()
             stats.invalid_utf8_count = feature.not_utf8

@@ -6,7 +6,7 @@ A cache file consists of a line of JSON and the serialized proto. Invalid files 
 from __future__ import annotations
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -48,21 +48,16 @@ class LeftOut:
     """Number of damaged places. A place may contain more than one record."""
     large: int = 0
     """Number of records that are too large for memory."""
-    kinds: dict[PayloadKind, int] = field(default_factory=dict)
+    kinds: Counter[PayloadKind] = field(default_factory=Counter)
     """Number of records that are not Examples, by kind."""
 
     def __bool__(self) -> bool:
         return bool(self.damaged or self.large or self.kinds)
 
-    def count(self, kind: PayloadKind, number: int = 1) -> None:
-        """Count records that are not Examples."""
-        self.kinds[kind] = self.kinds.get(kind, 0) + number
-
     def merge(self, other: LeftOut) -> None:
         self.damaged += other.damaged
         self.large += other.large
-        for kind, number in other.kinds.items():
-            self.count(kind, number)
+        self.kinds.update(other.kinds)
 
     def __str__(self) -> str:
         """A text such as ``2 damaged, 1 too large for memory, 3 events``; may be empty."""
@@ -82,22 +77,19 @@ class Conflict:
     """The feature with two types; empty if there are too many features."""
     types: tuple[str, ...] = ()
     """Two of ``bytes``, ``float`` and ``int64``, in alphabetical order."""
-    features: int = 0
-    """Number of features found before the statistics were stopped."""
 
-    def text(self, records: str = "records") -> str:
+    def __str__(self) -> str:
         if self.types:
             one, other = self.types
-            return f"{one} values in some {records} and {other} values in others"
-        most = f"statistics support at most {MAX_FEATURES:,} features"
-        return f"{self.features:,} features or more: {most}"
+            return f"{one} values in some examples and {other} values in others"
+        return f"more than {MAX_FEATURES:,} features, which statistics do not support"
 
     def error(self) -> RefusedError:
         """The error for a caller that needs statistics."""
         if not self.types:
-            return RefusedError(f"the records have {self.text()}")
+            return RefusedError(f"the records have {self}")
         return RefusedError(
-            f"`{self.feature}` has {self.text()}, which statistics do not support: "
+            f"`{self.feature}` has {self}, which statistics do not support: "
             "`tfrecreg check` names the records (SCH003)"
         )
 
@@ -155,14 +147,13 @@ class StatisticsPart:
 
     def note_types(self, types: dict[str, str]) -> None:
         """Record the types of features in further examples, and any conflict between types."""
-        count = len(self.types.keys() | types.keys())
-        if count > MAX_FEATURES:
-            self.clash(Conflict(features=count))
+        if len(self.types.keys() | types.keys()) > MAX_FEATURES:
+            self.clash(Conflict())
             return
         for name, kind in types.items():
             known = self.types.setdefault(name, kind)
             if known != kind:
-                self.clash(Conflict(name, (min(known, kind), max(known, kind))))
+                self.clash(Conflict(name, tuple(sorted((known, kind)))))
 
 
 class StatisticsVisitor(Visitor):
@@ -194,7 +185,7 @@ class StatisticsVisitor(Visitor):
             example = batch.example(position)
             kind = kind_of(batch.memory, batch.starts[position], batch.lengths[position], example)
             if kind is not PayloadKind.EXAMPLE or example is None:
-                self._part.left_out.count(kind)
+                self._part.left_out.kinds[kind] += 1
                 continue
             decoded.append(example)
         if decoded:
@@ -253,13 +244,10 @@ def _columns(examples: Sequence[Example], images: frozenset[str]) -> ExampleColu
             features[name].append(feature)
     columns = {}
     for name, found in features.items():
+        found = [feature for feature in found if feature.kind]
         kinds = {feature.kind for feature in found}
-        if Kind.UNSET in kinds:
-            found = [feature for feature in found if feature.kind]
-            kinds.discard(Kind.UNSET)
         if len(kinds) > 1:
-            one, other = (kind.name.lower() for kind in sorted(kinds)[:2])
-            return Conflict(name, (min(one, other), max(one, other)))
+            return Conflict(name, tuple(sorted(kind.name.lower() for kind in kinds)[:2]))
         columns[name] = _column(max(kinds, default=Kind.UNSET), found, name in images)
     return ExampleColumns(len(examples), columns)
 
@@ -334,14 +322,8 @@ class StatisticsScan(Validator):
 
 
 def by_split(parts: Iterable[tuple[Shard, StatisticsPart]]) -> dict[str, StatisticsPart]:
-    """One part per split, sorted by the names of the splits."""
-    found: dict[str, StatisticsPart] = {}
-    for shard, part in parts:
-        if shard.split in found:
-            found[shard.split].merge(part)
-        else:
-            found[shard.split] = part
-    return dict(sorted(found.items()))
+    """The parts of the splits, sorted by the names of the splits."""
+    return dict(sorted((shard.split, part) for shard, part in parts))
 
 
 class StatisticsCollector(StatisticsScan):
@@ -401,7 +383,7 @@ class StatisticsCache:
             told = strict_json(head)
             if told["blake3"] != blake3(body).hexdigest():
                 return None
-            kinds = {PayloadKind(kind): int(count) for kind, count in told["kinds"].items()}
+            kinds = Counter({PayloadKind(kind): int(n) for kind, n in told["kinds"].items()})
             return SplitStatistics(
                 split=split,
                 examples=int(told["examples"]),

@@ -71,7 +71,7 @@ class StatisticsValidator(StatisticsScan):
             total += part.examples
             if (conflict := part.conflict) is not None:
                 number = _UNEXPECTED_TYPE if conflict.types else _TOO_MANY
-                anomaly = Anomaly(conflict.feature, number, False, conflict.text("examples"))
+                anomaly = Anomaly(conflict.feature, number, False, str(conflict))
                 yield _finding(target, split, anomaly)
             elif part.examples:
                 environment = self._environments.get(split, self._environment)

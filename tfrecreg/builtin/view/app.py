@@ -87,7 +87,7 @@ class Viewer:
             f"{of_target}/record/{of_record}": lambda asked: whole_record(*self._place(asked)),
             f"{of_target}/select": self._select,
             f"{of_target}/facets": self._facets,
-            f"{of_target}/findings": lambda asked: self._of(asked).report.to_json(),
+            f"{of_target}/findings": self._findings,
             f"{of_target}/save": self._save,
             "/api/compare": lambda asked: self._comparisons.summary(*self._both(asked)),
             "/api/compare/records": self._compared,
@@ -194,6 +194,10 @@ class Viewer:
             find=_text(asked, "find"),
         )
         return {"facets": facets}
+
+    def _findings(self, asked: Request) -> dict[str, Any]:
+        browsed = self._of(asked)
+        return browsed.report.to_json(len(browsed.shards))
 
     def _save(self, asked: Request) -> Response:
         browsed = self._of(asked)

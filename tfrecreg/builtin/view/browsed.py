@@ -9,9 +9,8 @@ from functools import cached_property
 from queue import SimpleQueue
 from typing import Any
 
-from tfrecreg.builtin.view.background import Catalog
+from tfrecreg.builtin.view.background import Catalog, Findings
 from tfrecreg.builtin.view.facets import Facets
-from tfrecreg.builtin.view.findings import Findings
 from tfrecreg.builtin.view.record import (
     classes_of,
     drawn,
