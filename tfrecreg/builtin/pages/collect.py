@@ -14,11 +14,9 @@ from tfrecreg.builtin.pages.content import (
     PageFinding,
     PageProvenance,
     TargetPage,
-    figures_of,
-)
-from tfrecreg.builtin.pages.features import (
     byte_charts,
     class_charts,
+    figures_of,
     growth_charts,
     object_charts,
     page_features,

@@ -22,8 +22,13 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from tfrecreg._version import __version__
-from tfrecreg.builtin.pages.content import Page, PageChange, PageDifference, TargetPage
-from tfrecreg.builtin.pages.features import class_charts
+from tfrecreg.builtin.pages.content import (
+    Page,
+    PageChange,
+    PageDifference,
+    TargetPage,
+    class_charts,
+)
 from tfrecreg.builtin.pages.records import PagePlace, PageRecord, read_records
 from tfrecreg.builtin.pages.survey import Survey, SurveyValidator, merged
 from tfrecreg.builtin.releases.diff.result import SPLIT_COUNTS, RecordDiff

@@ -147,17 +147,12 @@ def _distance(comparator: Comparator, one: Any, other: Any) -> float | None:
     if all(counts):
         return _divergence(p, q)
     histograms = [
-        next(
-            (
-                each
-                for each in side.num_stats.histograms
-                if (each.type == each.QUANTILES) == comparator.quantiles
-            ),
-            None,
-        )
+        each
         for side in (one, other)
+        for each in side.num_stats.histograms
+        if (each.type == each.QUANTILES) == comparator.quantiles
     ]
-    return None if None in histograms else _divergence(*_aligned(*histograms))
+    return _divergence(*_aligned(*histograms)) if len(histograms) == 2 else None
 
 
 def _counts(entry: Any) -> dict[str, float]:

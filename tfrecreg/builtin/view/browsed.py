@@ -78,27 +78,11 @@ class Browsed:
             **self.entry(),
             "digest": manifest.content if manifest is not None else None,
             "records": len(shards),
-            "bytes": sum(each.size for each in shards.shards),
             "splits": [
-                {
-                    "name": safe(name),
-                    "records": sum(each.records for each in found),
-                    "shards": len(found),
-                    "bytes": sum(each.size for each in found),
-                }
+                {"name": safe(name), "records": sum(each.records for each in found)}
                 for name, found in shards.splits.items()
             ],
-            "shards": [
-                {
-                    "name": safe(each.name, limit=1000),
-                    "split": safe(each.split),
-                    "records": each.records,
-                    "bytes": each.size,
-                    "state": each.state,
-                    "why": each.why,
-                }
-                for each in shards.shards
-            ],
+            "shards": [{"state": each.state, "records": each.records} for each in shards.shards],
             "columns": (
                 [{"name": name, "type": kind} for name, kind in columns]
                 if columns is not None
@@ -127,8 +111,6 @@ class Browsed:
         numbers = [int(each) for each in found.numbers[start:stop]]
         payloads = self.shards.payloads(numbers)
         return {
-            "from": start,
-            "count": len(numbers),
             "of": len(found),
             "records": [
                 {"at": start + at, **self.drawn(number, payload)}

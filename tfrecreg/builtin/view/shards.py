@@ -40,8 +40,6 @@ class ViewedShard:
     stamp: tuple[int, int, int] = (0, 0, 0)
     """Size, modification time and inode."""
     state: Literal["ok", "damaged", "gone"] = "ok"
-    why: str = ""
-    """Why the shard is damaged or gone; escaped."""
     offsets: RecordOffsets | None = None
     """The offsets of its records, if they had to be looked up."""
 
@@ -183,7 +181,7 @@ def _seen(
     place = ShardPlace("", "", name, split, "", 0, 0, 0)
     seen = ViewedShard(number, shard, name, split, place)
     if shard is None or stamp is None:
-        return replace(seen, state="gone", why="it is not here")
+        return replace(seen, state="gone")
     entry, index = shard.entry, shard.index
     if entry is None and has_own_index(shard.storage, shard.path):
         index = own_index(shard.path)
@@ -202,14 +200,10 @@ def _seen(
         return replace(seen, records=entry.records, place=place)
     try:
         found = look_up(place)
-    except TfrecregError as error:
-        place = place._replace(index_path="")
-        return replace(seen, state="damaged", why=error.message, place=place)
-    records, why = len(found.offsets), ""
-    if found.faults or (found.lengths < 0).any():
-        faults = len(found.faults) or int((found.lengths < 0).sum())
-        why = "1 damaged place" if faults == 1 else f"{faults:,} damaged places"
-    elif entry is not None and entry.records != records:
-        why = f"the manifest lists {entry.records:,} records, found {records:,}"
+    except TfrecregError:
+        return replace(seen, state="damaged", place=place._replace(index_path=""))
+    records = len(found.offsets)
+    other = entry is not None and entry.records != records
+    damaged = found.faults or (found.lengths < 0).any() or other
     seen = replace(seen, records=records, place=place._replace(records=records), offsets=found)
-    return replace(seen, state="damaged" if why else "ok", why=why)
+    return replace(seen, state="damaged" if damaged else "ok")
