@@ -15,8 +15,8 @@ from statistics_support import (
 )
 from tests_support import flip
 
+from tfrecreg.builtin.statistics.accumulate import StatisticsOptions
 from tfrecreg.builtin.statistics.collect import StatisticsCollector, StatisticsVisitor
-from tfrecreg.builtin.statistics.options import StatisticsOptions
 from tfrecreg.core.check.scan.run import run_scan
 from tfrecreg.core.example.kinds import PayloadKind
 from tfrecreg.core.example.model import encode

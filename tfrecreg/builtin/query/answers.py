@@ -17,7 +17,7 @@ from itertools import chain, islice
 from typing import Any
 
 from tfrecreg._version import JSON_VERSION
-from tfrecreg.builtin.query.entries import arrow_module, parquet
+from tfrecreg.builtin.query.catalog import arrow_module, parquet
 from tfrecreg.core.values.errors import UsageError
 from tfrecreg.core.values.text import json_data, safe
 
@@ -59,13 +59,11 @@ def cell(value: Any) -> str:
     """A value as printed, escaped."""
     if value is None:
         return ""
-    if isinstance(value, bool):
-        return str(value).lower()
     if isinstance(value, float):
         return f"{value:.6g}"
     if isinstance(value, str):
         return safe(value, limit=_CELL)
-    if isinstance(value, list | dict | tuple):
+    if isinstance(value, bool | list | dict | tuple):
         return safe(json.dumps(plain_value(value), ensure_ascii=False), limit=_CELL)
     return safe(str(plain_value(value)), limit=_CELL)
 
@@ -84,10 +82,8 @@ def as_csv(names: Sequence[str], batches: Iterable[Any]) -> Iterator[bytes]:
 def _csv_cell(value: Any) -> Any:
     if isinstance(value, str):
         return f"'{value}" if value.startswith(_FORMULA) else value
-    if isinstance(value, list | dict | tuple):
+    if isinstance(value, bool | list | dict | tuple):
         return json.dumps(plain_value(value))
-    if isinstance(value, bool):
-        return str(value).lower()
     return "" if value is None else plain_value(value) if not isinstance(value, float) else value
 
 

@@ -12,15 +12,17 @@ from pathlib import Path
 from typing import Any
 
 from tfrecreg.builtin.query.answers import answer_rows
-from tfrecreg.builtin.query.catalog import CatalogCache, ShardCatalog, catalogs_of
-from tfrecreg.builtin.query.connection import Connection
-from tfrecreg.builtin.query.entries import (
+from tfrecreg.builtin.query.catalog import (
     COLUMN_FEATURES,
+    CatalogCache,
+    ShardCatalog,
     arrow_module,
+    catalogs_of,
     expect_packages,
     sql_name,
     sql_text,
 )
+from tfrecreg.builtin.query.connection import Connection
 from tfrecreg.builtin.query.tables import (
     FINDING_COLUMNS,
     LEDGER_COLUMNS,
@@ -328,8 +330,7 @@ def _lacks(target: Target, catalogs: Sequence[ShardCatalog], made: TargetTables)
         missing = len(target.manifest.shards) - len(target.shards)
         if missing > 0:
             yield f"not available here, so left out: {count(missing, 'shard')} of `{target.name}`"
-    beyond = {name for each in catalogs for name in each.kept.entry.left_out}
-    if beyond or made.columns.left_out > 0:
+    if made.columns.left_out:
         yield (
             f"`{target.name}` has more than {COLUMN_FEATURES:,} features: only the first have "
             "columns"

@@ -17,7 +17,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from tfrecreg.builtin.query.entries import (
+from tfrecreg.builtin.query.catalog import (
     arrow_module,
     duckdb_module,
     parquet,
@@ -125,7 +125,7 @@ class Connection:
 
         def begin() -> tuple[Any, Any]:
             reader = to_reader(BATCH_ROWS)
-            return reader, _next_batch(reader)
+            return reader, next(reader, None)
 
         reader, first = self._failing(begin)
         schema = _distinct(reader.schema)
@@ -135,7 +135,7 @@ class Connection:
         while batch is not None:
             if batch.num_rows:
                 yield type(batch).from_arrays(batch.columns, schema=schema)
-            batch = self._failing(lambda: _next_batch(reader))
+            batch = self._failing(lambda: next(reader, None))
 
     def _failing(self, work: Callable[[], Any]) -> Any:
         """The result of work in DuckDB or Arrow. Failed work raises an error about the question."""
@@ -251,14 +251,6 @@ class Connection:
         except self._duckdb.Error as error:
             raise sql_error(error) from None
         return row
-
-
-def _next_batch(reader: Any) -> Any:
-    """The next record batch; None after the last."""
-    try:
-        return reader.read_next_batch()
-    except StopIteration:
-        return None
 
 
 def _shown(sql: str) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from blake3 import blake3
 
-from tfrecreg.builtin.query.entries import (
+from tfrecreg.builtin.query.catalog import (
     BOX_COLUMNS,
     CLASS_BYTES,
     CLASS_NAMES,
@@ -491,9 +491,9 @@ def _parquet(tables: Iterable[Any], schema: Any) -> bytes:
 
 
 def _column(pa: Any, table: Any, field: Any) -> Any:
-    """The column `field` of a table, converted to the type of `field`. If the table lacks the
-    column, its values are null, but the count of single values is 1. Single values become lists if
-    needed.
+    """The column `field` of a table, converted to the type of `field`. Single values become lists
+    if needed. If the table lacks the column, all values are null. Exception: a missing column of
+    counts is 1 in each row with a single value.
     """
     kind, number = field.name[:1], field.name[1:]
     if field.name in table.column_names:

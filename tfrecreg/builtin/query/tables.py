@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from blake3 import blake3
 
-from tfrecreg.builtin.query.catalog import ShardCatalog
-from tfrecreg.builtin.query.entries import (
+from tfrecreg.builtin.query.catalog import (
     BOX_COLUMNS,
     COLUMN_FEATURES,
     IMAGE_COLUMNS,
@@ -27,6 +26,7 @@ from tfrecreg.builtin.query.entries import (
     OBJECT_SIDES,
     CatalogEntry,
     CellColumns,
+    ShardCatalog,
     arrow_module,
     parquet,
     shown_text,
@@ -106,10 +106,11 @@ class RecordColumns:
         self, entries: Sequence[CatalogEntry], labels: Mapping[str, Sequence[str]]
     ) -> None:
         forms = _forms(entries)
-        self.left_out = len({each.feature for each in forms}) - COLUMN_FEATURES
-        """Number of features minus the maximum. Features above the maximum have no column."""
-        kept = list(dict.fromkeys(each.feature for each in forms))[:COLUMN_FEATURES]
-        forms = sorted(each for each in forms if each.feature in set(kept))
+        names = list(dict.fromkeys(each.feature for each in forms))
+        self.left_out = len(names) > COLUMN_FEATURES or any(each.left_out for each in entries)
+        """Whether only the first features have columns."""
+        kept = set(names[:COLUMN_FEATURES])
+        forms = sorted(each for each in forms if each.feature in kept)
         self._taken = {name for name, _ in FIXED}
         of_features = list(self._of_features(forms))
         named = {

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tfrecreg.builtin.query.ask import Questions, ask_targets, expect_sound
-from tfrecreg.builtin.query.catalog import ShardCatalog, state_of
-from tfrecreg.builtin.query.entries import arrow_module, shown_text
+from tfrecreg.builtin.query.catalog import ShardCatalog, arrow_module, shown_text, state_of
 from tfrecreg.core.check.scan.interface import Shard, Target
 from tfrecreg.core.values.errors import StorageError, UsageError
 from tfrecreg.core.values.progress import SILENT, Progress

@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from tfrecreg.builtin.statistics.accumulate import StatisticsOptions
 from tfrecreg.builtin.statistics.collect import (
     SplitStatistics,
     StatisticsCache,
     StatisticsCollector,
 )
-from tfrecreg.builtin.statistics.options import StatisticsOptions
 from tfrecreg.builtin.statistics.summary import (
     STATS_COLUMNS,
     FeatureSummary,

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
+from tfrecreg.builtin.statistics.accumulate import StatisticsOptions
 from tfrecreg.builtin.statistics.collect import (
     StatisticsPart,
     StatisticsScan,
@@ -17,7 +18,6 @@ from tfrecreg.builtin.statistics.collect import (
 )
 from tfrecreg.builtin.statistics.distance import Distance, comparators, distances
 from tfrecreg.builtin.statistics.make import stats_of
-from tfrecreg.builtin.statistics.options import StatisticsOptions
 from tfrecreg.builtin.statistics.tfdv import Anomaly, judge_statistics, missing_tfdv
 from tfrecreg.core.check.scan.interface import BaselineError, Shard, Target, Visitor
 from tfrecreg.core.schema.environments import EnvironmentOptions, environment_options

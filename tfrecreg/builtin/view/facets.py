@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from tfrecreg.builtin.query.entries import sql_name, sql_text
+from tfrecreg.builtin.query.catalog import sql_name, sql_text
 from tfrecreg.builtin.view.background import Catalog
 from tfrecreg.builtin.view.record import finite
 from tfrecreg.builtin.view.selections import ChosenRecords, Selections

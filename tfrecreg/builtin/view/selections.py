@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from blake3 import blake3
 
-from tfrecreg.builtin.query.entries import shown_text, sql_name, sql_text
+from tfrecreg.builtin.query.catalog import shown_text, sql_name, sql_text
 from tfrecreg.builtin.view.background import Catalog
 from tfrecreg.builtin.view.shards import ViewedShards
 from tfrecreg.core.values.errors import UsageError
