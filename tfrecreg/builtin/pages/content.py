@@ -183,22 +183,16 @@ def figures_of(
         notes.append(count(len(names) - _SPLITS, "more split"))
     yield Figure(name="Records", value=f"{report.records:,}", note=", ".join(notes))
     yield Figure(name="Size", value=si_bytes(report.bytes), note=count(report.shards, "shard"))
-    yield _findings(report)
+    fails = len(report.failing)
+    judged = [f"{fails} {'fails' if fails == 1 else 'fail'}"] if fails else []
+    judged += [f"{len(report.waived)} more accepted"] if report.waived else []
+    yield Figure(name="Findings", value=f"{len(report.findings):,}", note=", ".join(judged))
     yield from _classes(labels, whole.classes)
     yield from _images(whole.sizes)
     if whole.objects:
         total = sum(number * images for number, images in whole.objects.items())
         mean = total / max(sum(whole.objects.values()), 1)
         yield Figure(name="Objects", value=f"{total:,}", note=f"{mean:.1f} for each image")
-
-
-def _findings(report: Report) -> Figure:
-    notes = []
-    if report.failing:
-        notes.append(f"{len(report.failing)} {'fails' if len(report.failing) == 1 else 'fail'}")
-    if report.waived:
-        notes.append(f"{len(report.waived)} more accepted")
-    return Figure(name="Findings", value=f"{len(report.findings):,}", note=", ".join(notes))
 
 
 def _classes(
@@ -373,21 +367,15 @@ def _histogram(heading: str, buckets: Sequence[Bucket], whole: bool) -> Histogra
     """A chart with a column per bucket. All buckets have the same width."""
     if not buckets or buckets[0].low == buckets[-1].high:
         return None
-    return Histogram(
-        heading=heading,
-        columns=tuple(_columns(buckets, whole)),
-        ends=(_number(buckets[0].low), _number(buckets[-1].high)),
-    )
-
-
-def _columns(buckets: Sequence[Bucket], whole: bool) -> Iterator[tuple[str, int]]:
-    last = buckets[-1]
+    columns = []
     for each in buckets:
         low, high = each.low, each.high
         if whole:  # a bucket includes its lower bound, and only the last one its upper bound
             low = math.ceil(low)
-            high = max(low, math.floor(high) if each is last else math.ceil(high) - 1)
-        yield _span(_number(low), _number(high)), round(each.values)
+            high = max(low, math.floor(high) if each is buckets[-1] else math.ceil(high) - 1)
+        columns.append((_span(_number(low), _number(high)), round(each.values)))
+    ends = _number(buckets[0].low), _number(buckets[-1].high)
+    return Histogram(heading=heading, columns=tuple(columns), ends=ends)
 
 
 def _span(low: str, high: str) -> str:

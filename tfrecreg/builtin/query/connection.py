@@ -123,19 +123,19 @@ class Connection:
         # DuckDB 2 renamed the method.
         to_reader = getattr(relation, "to_arrow_reader", None) or relation.fetch_arrow_reader
 
-        def begin() -> tuple[Any, Any]:
+        def begin() -> tuple[Any, Iterator[Any], Any]:
             reader = to_reader(BATCH_ROWS)
-            return reader, next(reader, None)
+            waiting = iter(reader)
+            return _distinct(reader.schema), waiting, next(waiting, None)
 
-        reader, first = self._failing(begin)
-        schema = _distinct(reader.schema)
-        return schema, self._read(reader, first, schema)
+        schema, waiting, first = self._failing(begin)
+        return schema, self._read(waiting, first, schema)
 
-    def _read(self, reader: Any, batch: Any, schema: Any) -> Iterator[Any]:
+    def _read(self, waiting: Iterator[Any], batch: Any, schema: Any) -> Iterator[Any]:
         while batch is not None:
             if batch.num_rows:
                 yield type(batch).from_arrays(batch.columns, schema=schema)
-            batch = self._failing(lambda: next(reader, None))
+            batch = self._failing(lambda: next(waiting, None))
 
     def _failing(self, work: Callable[[], Any]) -> Any:
         """The result of work in DuckDB or Arrow. Failed work raises an error about the question."""

@@ -180,7 +180,11 @@ class QuestionsValidator(Validator):
         unjudged = self._of_previous if self._previous is None else []
         judged = {name: each for name, each in self._expected.items() if name not in unjudged}
         with tempfile.TemporaryDirectory(prefix="tfrecreg-expect-") as folder:
-            catalogs = [_written(folder, shard, part) for shard, part in parts]
+            catalogs = []
+            for shard, part in parts:
+                expect_tfrecord(safe(shard.name, limit=1000), part, FailureError)
+                kept = kept_in(LocalStorage(folder), part)
+                catalogs.append(ShardCatalog(shard, kept, None))
             with ask_catalogs(target, catalogs, self._previous) as questions:
                 broken = 0
                 for name, each in judged.items():
@@ -209,12 +213,6 @@ def _about(name: str) -> Iterator[None]:
         raise where_expected(name).error(
             f"cannot be asked: {error.message}", hint=error.hint
         ) from error
-
-
-def _written(folder: str, shard: Shard, part: CatalogPart) -> ShardCatalog:
-    """The catalog of a shard, in the temporary folder of this check."""
-    expect_tfrecord(safe(shard.name, limit=1000), part, FailureError)
-    return ShardCatalog(shard, kept_in(LocalStorage(folder), part), None)
 
 
 def _judged(

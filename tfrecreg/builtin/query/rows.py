@@ -248,7 +248,11 @@ class BoxRows:
         self._records += [record] * count
         self._keys += [key] * count
         self._numbers += range(count)
-        return _totals(count, sides)
+        if any(len(each) != count for each in sides.values()):
+            return count, None, None
+        xmin, xmax, ymin, ymax = (np.array(sides[side], np.float64) for side in OBJECT_SIDES)
+        areas = (xmax - xmin) * (ymax - ymin)
+        return count, float(areas.sum()), float(areas.min())
 
     def to_arrow(self, pa: Any) -> Any:
         """The table."""
@@ -277,14 +281,6 @@ def _values(example: Example, name: str, kind: Kind | None) -> tuple[Any, ...]:
         return ()
     expected = (kind,) if kind is not None else (Kind.INT64, Kind.FLOAT)
     return feature.values if feature.kind in expected else ()
-
-
-def _totals(count: int, sides: dict[str, tuple[Any, ...]]) -> _BoxTotals:
-    if any(len(each) != count for each in sides.values()):
-        return count, None, None
-    xmin, xmax, ymin, ymax = (np.array(sides[side], np.float64) for side in OBJECT_SIDES)
-    areas = (xmax - xmin) * (ymax - ymin)
-    return count, float(areas.sum()), float(areas.min())
 
 
 CHUNK_ROWS = 1 << 18

@@ -25,8 +25,7 @@ from starlette.routing import Route
 from tfrecreg.builtin.view.background import ASKER, Asker
 from tfrecreg.builtin.view.browsed import Browsed, Opened
 from tfrecreg.builtin.view.compare import Comparisons
-from tfrecreg.builtin.view.media import SIZES, medium, part_of, thumbnail, whole
-from tfrecreg.builtin.view.record import whole_record
+from tfrecreg.builtin.view.record import SIZES, medium, part_of, thumbnail, whole, whole_record
 from tfrecreg.builtin.view.selections import (
     ChosenRecords,
     ViewChoice,
