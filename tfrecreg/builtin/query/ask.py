@@ -325,7 +325,7 @@ def _lacks(target: Target, catalogs: Sequence[ShardCatalog], made: TargetTables)
     faults = sum(each.kept.entry.faults for each in catalogs)
     if faults:
         places = "1 damaged place is" if faults == 1 else f"{faults:,} damaged places are"
-        yield f"{places} left out of `{target.name}`: `tfrecreg check {target.name}` names them"
+        yield f"{places} left out of `{target.name}`: see `tfrecreg check {target.name}`"
     if target.manifest is not None and not target.partial:
         missing = len(target.manifest.shards) - len(target.shards)
         if missing > 0:
@@ -346,7 +346,7 @@ def expect_sound(questions: Questions, *, listed: bool = False) -> None:
                 raise RefusedError(
                     f"`{each.shard.name}` is damaged, and a condition cannot be "
                     "evaluated on damaged records",
-                    hint=f"`tfrecreg check {target.name}` names them",
+                    hint=f"`tfrecreg check {target.name}` names the damaged records",
                 )
             entry = each.shard.entry
             if listed and entry is not None and entry.blake3 != each.kept.entry.shard:

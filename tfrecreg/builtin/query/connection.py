@@ -280,7 +280,8 @@ def _distinct(schema: Any) -> Any:
 def _no_select() -> UsageError:
     return UsageError(
         "expected one SELECT statement",
-        hint='as in: SELECT split, count(*) FROM records GROUP BY split; quote a column `"copy"`',
+        hint="as in: SELECT split, count(*) FROM records GROUP BY split; "
+        'write `"copy"` for a column of that name',
     )
 
 

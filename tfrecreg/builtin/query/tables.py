@@ -372,7 +372,9 @@ LEDGER_COLUMNS = {
 def write_findings(
     target: Target, catalogs: Sequence[ShardCatalog], report: str | None, path: str
 ) -> str:
-    """Write the findings of the last check, a row per location, if that check read these bytes."""
+    """Write a row per location of the last check's findings. If there is no such check of these
+    bytes, write nothing and return the reason.
+    """
     try:
         found = _report(target, report)
         why = "there is no report of a check" if found is None else ""
@@ -411,7 +413,7 @@ def _report(target: Target, report: str | None) -> Report | None:
 
 
 def write_ledger(target: Target, path: str) -> str:
-    """Write the ledger of a build: a row per skipped item and per remark."""
+    """Write a row per skipped item and remark of a build. If there are none, return the reason."""
     try:
         lines, why = ledger_lines(target), ""
     except TfrecregError as error:

@@ -26,12 +26,12 @@ def choosing_records(
     progress: Progress = SILENT,
     listed: bool = False,
 ) -> Iterator[list[NDArray[np.int64]]]:
-    """For each shard of the target, in order, the ascending numbers of the records that meet the
-    SQL condition.
+    """Select the records that meet an SQL condition. Yields an array per shard, in the order of the
+    shards, with the ascending numbers of its selected records.
 
-    If the condition is NULL for a record, the record is not selected. The numbers take 8 bytes per
-    selected record. Read the records inside the ``with`` block. At the end of the block, an error
-    is raised if a shard has changed.
+    A record for which the condition is NULL is not selected. The numbers take 8 bytes per selected
+    record. Read the records inside the ``with`` block, which raises an error at its end if a shard
+    has changed.
     """
     chosen, read = _chosen(target, where, engine, progress, listed=listed)
     try:

@@ -162,6 +162,10 @@ class Accumulator:
         """The features with too many values to count exactly."""
         return self._values.sketched
 
+    def kinds(self) -> dict[str, Kind]:
+        """The kind of each feature; UNSET if it has none in any example."""
+        return {name: feature.kind for name, feature in self._features.items()}
+
     def add(self, rows: ExampleColumns) -> None:
         """Add examples."""
         self._examples += rows.num_rows

@@ -107,19 +107,18 @@ class StatisticsPart:
         self.left_out = LeftOut()
         self.conflict: Conflict | None = None
         """Why there are no statistics; None if there are some."""
-        self.types: dict[str, str] = {}
-        """The type of the values of each feature."""
         self.is_sound = True
         """Whether the bytes of all shards match the manifest. Known only if digests are computed.
         """
         self._accumulator: Accumulator | None = Accumulator(options, max_value_bytes)
         """Accumulates the statistics. None after a conflict: then only examples are counted."""
 
-    def add(self, batch: ExampleColumns) -> None:
-        """Add examples. Call :meth:`note_types` with their types first."""
-        self.examples += batch.num_rows
+    def add(self, rows: ExampleColumns) -> None:
+        """Add examples."""
+        self.examples += rows.num_rows
+        self._expect({name: values.kind for name, values in rows.columns.items()})
         if self._accumulator is not None:
-            self._accumulator.add(batch)
+            self._accumulator.add(rows)
 
     def clash(self, conflict: Conflict) -> None:
         """Record a conflict, and stop the statistics."""
@@ -133,9 +132,10 @@ class StatisticsPart:
         self.is_sound &= other.is_sound
         if other.conflict is not None:
             self.clash(other.conflict)
-        self.note_types(other.types)
-        if self._accumulator is not None and other._accumulator is not None:
-            self._accumulator.merge(other._accumulator)
+        if other._accumulator is not None:
+            self._expect(other._accumulator.kinds())
+            if self._accumulator is not None:
+                self._accumulator.merge(other._accumulator)
 
     def proto(self) -> Any:
         """TFDV's `DatasetFeatureStatisticsList`, with one dataset."""
@@ -149,15 +149,15 @@ class StatisticsPart:
         """Features with too many distinct values to count exactly."""
         return self._accumulator.sketched if self._accumulator is not None else ()
 
-    def note_types(self, types: dict[str, str]) -> None:
-        """Record the types of features in further examples, and any conflict between types."""
-        if len(self.types.keys() | types.keys()) > MAX_FEATURES:
+    def _expect(self, more: Mapping[str, Kind]) -> None:
+        """Record any conflict with the kinds of features in further examples."""
+        known = self._accumulator.kinds() if self._accumulator is not None else {}
+        if len(known.keys() | more.keys()) > MAX_FEATURES:
             self.clash(Conflict())
-            return
-        for name, kind in types.items():
-            known = self.types.setdefault(name, kind)
-            if known != kind:
-                self.clash(Conflict(name, tuple(sorted((known, kind)))))
+        for name, kind in more.items():
+            kinds = {kind, known.get(name, kind)} - {Kind.UNSET}
+            if len(kinds) > 1:
+                self.clash(Conflict(name, tuple(sorted(kind.name.lower() for kind in kinds))))
 
 
 class StatisticsVisitor(Visitor):
@@ -183,7 +183,7 @@ class StatisticsVisitor(Visitor):
             }
             lengths = {name: slot.values for name, (slot, _) in columns.items()}
             shared = [(lengths, len(positions))] if self._derives else []
-            self._add(ExampleColumns(len(positions), found, shared))
+            self._part.add(ExampleColumns(len(positions), found, shared))
         decoded: list[Example] = []
         for position in rest:
             example = batch.example(position)
@@ -215,12 +215,7 @@ class StatisticsVisitor(Visitor):
                 for each in examples
             )
             found = found._replace(lengths=[(each, 1) for each in lengths])
-        self._add(found)
-
-    def _add(self, rows: ExampleColumns) -> None:
-        kinds = {name: values.kind for name, values in rows.columns.items()}
-        self._part.note_types({name: kind.name.lower() for name, kind in kinds.items() if kind})
-        self._part.add(rows)
+        self._part.add(found)
 
     def _values(self, slot: Slot, column: Column, memory: bytes) -> Values:
         counts = np.full(len(column.start), slot.values, np.int64)

@@ -181,7 +181,7 @@ class Viewer:
         without = {
             column: self._chosen(browsed, less)
             if less.findings or less.changed_since
-            # Conditions are counted by a query: nobody needs the numbers.
+            # A query counts the records, so their numbers are not needed.
             else ChosenRecords(less, range(0))
             for column, less in _less(selection.choice, _texts(asked, "own"))
         }
