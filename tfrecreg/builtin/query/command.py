@@ -156,7 +156,7 @@ def print_answer(
     session: Session, questions: Questions, sql: str, form: str, output: str | None
 ) -> None:
     """Print the answer to a question in one of the formats."""
-    from tfrecreg.builtin.query import answers
+    from tfrecreg.builtin.query import ask
 
     schema, batches = questions.connection.batches(sql)
     names = [str(name) for name in schema.names]
@@ -164,29 +164,29 @@ def print_answer(
 
     rows: list[Any] = []
     if form in ("table", "markdown"):
-        rows = [*islice(answers.answer_rows(batches), answers.SHOWN_ROWS + 1)]
-        if len(rows) > answers.SHOWN_ROWS:
+        rows = [*islice(ask.answer_rows(batches), ask.SHOWN_ROWS + 1)]
+        if len(rows) > ask.SHOWN_ROWS:
             rows.pop()
             notes.append(f"only the first {len(rows):,} rows are shown: `--format csv` writes all")
     if form == "table":
         pieces: Iterator[bytes] = iter([_table(session, schema, rows)])
     elif form == "csv":
-        pieces = answers.as_csv(names, batches)
+        pieces = ask.as_csv(names, batches)
     elif form == "jsonl":
-        pieces = answers.as_jsonl(names, batches)
+        pieces = ask.as_jsonl(names, batches)
     elif form == "markdown":
-        pieces = answers.as_markdown(names, rows)
+        pieces = ask.as_markdown(names, rows)
     elif form == "parquet":
-        pieces = answers.as_parquet(schema, batches)
+        pieces = ask.as_parquet(schema, batches)
     else:
         head = {"targets": [each.name for each in questions.targets], "notes": notes}
-        pieces = answers.as_json(names, [str(field.type) for field in schema], batches, head)
+        pieces = ask.as_json(names, [str(field.type) for field in schema], batches, head)
     _write(pieces, output)
     _print_notes(session, notes)
 
 
 def _table(session: Session, schema: Any, rows: Iterable[Any]) -> bytes:
-    from tfrecreg.builtin.query.answers import cell
+    from tfrecreg.builtin.query.ask import cell
     from tfrecreg.core.terminal.console import PlainTable
 
     console = session.out

@@ -20,8 +20,14 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
-from tfrecreg.builtin.query.answers import answer_rows, plain_value
-from tfrecreg.builtin.query.ask import PREVIOUS, Questions, ask_catalogs, previous_of
+from tfrecreg.builtin.query.ask import (
+    PREVIOUS,
+    Questions,
+    answer_rows,
+    ask_catalogs,
+    plain_value,
+    previous_of,
+)
 from tfrecreg.builtin.query.catalog import ShardCatalog, expect_tfrecord, kept_in
 from tfrecreg.builtin.query.connection import Connection
 from tfrecreg.builtin.query.rows import CatalogPart, CatalogVisitor

@@ -9,10 +9,9 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from tfrecreg.builtin.query.answers import answer_rows
+from tfrecreg.builtin.query.ask import Questions, answer_rows, ask_targets
 from tfrecreg.builtin.query.catalog import CatalogCache, state_of
 from tfrecreg.builtin.view.shards import ViewedShards
 from tfrecreg.core.check.options import CheckOptions
@@ -29,7 +28,6 @@ from tfrecreg.core.workers.interface import Engine
 from tfrecreg.core.workers.local import LocalEngine
 
 if TYPE_CHECKING:
-    from tfrecreg.builtin.query.ask import Questions
     from tfrecreg.builtin.query.connection import Connection
 
 REMOTE_BYTES = 1 << 30
@@ -154,10 +152,7 @@ class Catalog(Background):
                         f"the shards behind a URL exceed {si_bytes(REMOTE_BYTES)}, so no catalog "
                         f"is made automatically: `tfrecreg query {self._target.name}` makes it"
                     )
-            ask = import_module("tfrecreg.builtin.query.ask")
-            questions: Questions = ask.ask_targets(
-                [self._target], engine=self._engine, progress=self._progress
-            )
+            questions = ask_targets([self._target], engine=self._engine, progress=self._progress)
             columns = tuple(questions.connection.describe("records"))
             # Arrow imports pandas for the first answer: no user should wait for that.
             _, batches = questions.connection.batches("SELECT shard FROM records LIMIT 1")
