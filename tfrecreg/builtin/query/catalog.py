@@ -17,6 +17,7 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, suppress
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -62,18 +63,11 @@ def parquet() -> Any:
     return pyarrow.parquet
 
 
-def duckdb_module() -> Any:
-    """The module duckdb."""
-    import duckdb
-
-    return duckdb
-
-
 def expect_packages() -> None:
     """Raise an error if a package is missing."""
     try:
         parquet()
-        duckdb_module()
+        import_module("duckdb")
     except ImportError as error:
         raise MissingExtraError("asking in SQL", "query") from error
 

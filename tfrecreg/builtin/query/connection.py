@@ -13,13 +13,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
 from copy import copy
+from importlib import import_module
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from tfrecreg.builtin.query.catalog import (
     arrow_module,
-    duckdb_module,
     parquet,
     sql_list,
     sql_name,
@@ -51,7 +51,7 @@ class Connection:
     """A restricted connection to the tables that a question may read."""
 
     def __init__(self, *, threads: int) -> None:
-        self._duckdb = duckdb_module()
+        self._duckdb = import_module("duckdb")
         self.folder = tempfile.mkdtemp(prefix="tfrecreg-query-")
         """Folder for files of tables."""
         self._paths: list[str] = []

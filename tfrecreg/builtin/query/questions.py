@@ -139,8 +139,7 @@ def value_words(value: object, *, exact: bool = False) -> str:
     return safe(json.dumps(plain_value(value), default=str), limit=60)
 
 
-_TEXT_PLACES = ("split", "shard", "key", "feature")
-_NUMBER_PLACES = ("record", "offset")
+_PLACES = {"split": str, "shard": str, "key": str, "feature": str, "record": int, "offset": int}
 _DETAILS = 8
 """Maximum number of other columns that are shown with the place of a row."""
 
@@ -279,17 +278,11 @@ def _place(
     others = list(columns)
     if compares:
         others.pop()
-    for name in (*_TEXT_PLACES, *_NUMBER_PLACES):
-        if name not in others:
-            continue
-        value = row[name]
-        if name == "shard" and value not in shards:
-            continue
-        if name in _NUMBER_PLACES and "shard" not in place:
-            continue  # a place needs its shard
-        kind = int if name in _NUMBER_PLACES else str
-        if isinstance(value, kind) and not isinstance(value, bool):
-            place[name] = value
+    for name, kind in _PLACES.items():
+        is_known = name != "shard" or row.get(name) in shards
+        has_shard = kind is str or "shard" in place  # which a number needs
+        if name in others and is_known and has_shard and type(row[name]) is kind:
+            place[name] = row[name]
             others.remove(name)
     told = [f"found {value_words(row[columns[-1]])}"] if compares else []
     told += (f"{safe(each, limit=60)} {value_words(row[each])}" for each in others[:_DETAILS])

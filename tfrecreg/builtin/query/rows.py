@@ -196,7 +196,10 @@ def texts(pa: Any, raw: Any) -> Any:
     try:
         return raw.cast(pa.string())
     except pa.ArrowInvalid:
-        values = (each.decode("utf-8", "backslashreplace") for each in raw.to_pylist())
+        values = [
+            each if each is None else each.decode("utf-8", "backslashreplace")
+            for each in raw.to_pylist()
+        ]
         return pa.array(values, pa.string())
 
 
@@ -259,15 +262,12 @@ class BoxRows:
         # Other tools sometimes store whole numbers as floats: both kinds become floats here.
         numbers = {name: pa.array(self._columns[name], pa.float64()) for name in OBJECT_NUMBERS}
         numbers["label_number"] = pa.array(self._columns["label_number"], pa.int64())
-        named = [each for each in self._texts if each is not None]
-        order = np.cumsum([each is not None for each in self._texts]) - 1
-        absent = np.array([each is None for each in self._texts], np.bool_)
         return pa.table(
             {
                 "record": pa.array(self._records, pa.int64()),
                 "key": pa.array(self._keys, pa.string()),
                 "object": pa.array(self._numbers, pa.int64()),
-                "text": texts(pa, pa.array(named, pa.binary())).take(pa.array(order, mask=absent)),
+                "text": texts(pa, pa.array(self._texts, pa.binary())),
                 **{name: pa.array(self._columns[name], pa.float32()) for name in OBJECT_SIDES},
                 **numbers,
             }

@@ -57,6 +57,7 @@ FIXED = (
 )
 """Columns of every target, with their types."""
 _TYPES = {"bytes": "VARCHAR", "int64": "BIGINT", "float": "FLOAT"}
+_OWN = {"format": "VARCHAR", "boxes_area": "DOUBLE", "smallest_box": "DOUBLE"}
 _KIND_SUFFIXES = {"bytes": "text", "int64": "int64", "float": "float"}
 _IMAGE_LABEL_TEXT = "image/class/text"
 
@@ -67,20 +68,19 @@ class CatalogColumn(NamedTuple):
     name: str
     sql_type: str
     source: str
-    """Where the values come from. ``v``, ``n`` and ``s`` stand for a feature. ``image`` and
-    ``boxes`` stand for the column `own_name` of the files. ``label`` stands for
-    :attr:`RecordColumns.label`.
+    """Where the values come from. ``v``, ``n`` and ``s`` stand for a feature. ``has_images`` and
+    ``has_boxes`` stand for the column `own_name` of the files for which this is true. ``label``
+    stands for :attr:`RecordColumns.label`.
     """
     form: CellColumns | None = None
     own_name: str = ""
-    """The column's name in the files, if its source is `image` or `boxes`."""
+    """The column's name in the files."""
 
     def of(self, entry: CatalogEntry) -> str:
         """The SQL expression for this column if a single file is queried."""
         null = f"NULL::{self.sql_type}"
-        if self.source in ("image", "boxes"):
-            there = entry.has_images if self.source == "image" else entry.has_boxes
-            return sql_name(self.own_name) if there else null
+        if self.own_name:
+            return sql_name(self.own_name) if getattr(entry, self.source) else null
         form = self.form
         for number, each in enumerate(entry.features):
             if form is None or (each.feature, each.kind) != (form.feature, form.kind):
@@ -123,16 +123,12 @@ class RecordColumns:
         if self.label:
             name = self._free("label", "label_name")
             derived.append(CatalogColumn(name, self.label[1], "label"))
-        if any(each.has_images for each in entries):
-            for own in IMAGE_COLUMNS:
-                sql_type = "VARCHAR" if own == "format" else "BIGINT"
-                name = self._free(own, f"image_{own}")
-                derived.append(CatalogColumn(name, sql_type, "image", own_name=own))
-        if any(each.has_boxes for each in entries):
-            for own in BOX_COLUMNS:
-                sql_type = "BIGINT" if own == "boxes" else "DOUBLE"
-                name = self._free(own, f"object_{own}")
-                derived.append(CatalogColumn(name, sql_type, "boxes", own_name=own))
+        groups = (("has_images", "image", IMAGE_COLUMNS), ("has_boxes", "object", BOX_COLUMNS))
+        for source, prefix, columns in groups:
+            if any(getattr(each, source) for each in entries):
+                for own in columns:
+                    name, sql_type = self._free(own, f"{prefix}_{own}"), _OWN.get(own, "BIGINT")
+                    derived.append(CatalogColumn(name, sql_type, source, own_name=own))
         self.columns = (*derived, *of_features)
 
     def __iter__(self) -> Iterator[CatalogColumn]:

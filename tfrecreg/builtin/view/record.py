@@ -266,8 +266,7 @@ def whole_record(browsed: Browsed, number: int) -> dict[str, Any]:
         "previous": _place(browsed, number - 1),
         "next": _place(browsed, number + 1),
     }
-    row = browsed.ledger.get((seen.split, key)) if key is not None else None
-    if row is not None:
+    if row := browsed.ledger.get((seen.split, key or "")):
         found["ledger"] = {name: safe(str(value), limit=1000) for name, value in row.items()}
     if isinstance(payload, bytes):
         example = example_of(payload)
