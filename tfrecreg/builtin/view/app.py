@@ -106,7 +106,9 @@ class Viewer:
         return self._opened[_number(asked, "target")]
 
     def _records(self, asked: Request) -> dict[str, Any]:
-        return self._of(asked).records(_text(asked, "selection"), *_page(asked))
+        found = self._of(asked).records(_text(asked, "selection"), *_page(asked))
+        self._opened.shown.set()
+        return found
 
     def _thumb(self, asked: Request) -> Response:
         browsed, number = self._place(asked)

@@ -36,6 +36,8 @@ from tfrecreg.core.workers.interface import Engine
 
 PAGE = 500
 """Maximum number of records in one answer."""
+_HEAD_START = 0.4
+"""Maximum number of seconds that background work waits until the first grid is shown."""
 _FAREWELL = 10.0
 """Maximum number of seconds that shutdown waits for background work."""
 
@@ -166,6 +168,8 @@ class Opened:
         self._browsed = [
             Browsed(number, each, engine, registry) for number, each in enumerate(targets)
         ]
+        self.shown = threading.Event()
+        """Set when the first records are being sent."""
         self._ended = threading.Event()
         self._waiting: SimpleQueue[Browsed | None] = SimpleQueue()
         for each in self._browsed:
@@ -178,6 +182,7 @@ class Opened:
 
     def close(self) -> None:
         self._ended.set()
+        self.shown.set()
         self._waiting.put(None)
         for each in self._browsed:
             each.close()
@@ -185,6 +190,9 @@ class Opened:
         self._worker.join(_FAREWELL)
 
     def _prepare(self) -> None:
+        # The first grid has the processors for itself.
+        if self.shown.wait(_HEAD_START):
+            self._ended.wait(_HEAD_START / 2)
         for each in iter(self._waiting.get, None):
             if self._ended.is_set():
                 return
