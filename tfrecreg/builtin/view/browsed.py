@@ -94,7 +94,7 @@ class Browsed:
             "notes": [
                 *self.target.notes,
                 *(f"conditions and facets: {each}" for each in self.catalog.notes),
-                *pillow_notes(),
+                *_pillow_notes(),
             ],
             "catalog": self.catalog.to_json(len(shards)),
             "commands": {
@@ -249,10 +249,9 @@ def _word(target: Target, registry: Registry | None) -> str:
     return safe(target.storage.root, limit=1000)
 
 
-def pillow_notes() -> list[str]:
-    """One line about what is not shown because Pillow is missing; empty if Pillow is installed."""
+def _pillow_notes() -> Iterator[str]:
+    """What is not shown because Pillow is missing."""
     try:
         require_pillow("decoding images")
     except TfrecregError as error:
-        return [f"large images have no thumbnails: {error.message}; {error.hint}"]
-    return []
+        yield f"large images have no thumbnails: {error.message}; {error.hint}"

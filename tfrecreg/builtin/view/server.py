@@ -22,7 +22,6 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tfrecreg.builtin.view.app import Viewer
-from tfrecreg.builtin.view.browsed import pillow_notes
 from tfrecreg.core.values.errors import FailureError
 
 HOST = "127.0.0.1"
@@ -48,8 +47,6 @@ class ViewServer:
         self._socket = _listening(port)
         self.port: int = self._socket.getsockname()[1]
         self.token = secrets.token_urlsafe(24)
-        self.notes: list[str] = pillow_notes()
-        """Notes on what is not shown, with the reason."""
         self._viewer = viewer
         self._where = where
         config = uvicorn.Config(
