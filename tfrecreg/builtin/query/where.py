@@ -24,7 +24,6 @@ def choosing_records(
     *,
     engine: Engine | None = None,
     progress: Progress = SILENT,
-    listed: bool = False,
 ) -> Iterator[list[NDArray[np.int64]]]:
     """Select the records that meet an SQL condition. Yields an array per shard, in the order of the
     shards, with the ascending numbers of its selected records.
@@ -33,7 +32,7 @@ def choosing_records(
     record. Read the records inside the ``with`` block, which raises an error at its end if a shard
     has changed.
     """
-    chosen, read = _chosen(target, where, engine, progress, listed=listed)
+    chosen, read = _chosen(target, where, engine, progress, listed=False)
     try:
         yield chosen
     except Exception:

@@ -101,28 +101,15 @@ class StatisticsOptions:
                 found[feature.name] = Kind.FLOAT
         return found
 
-    def derived(self) -> tuple[DerivedFeature, ...]:
+    def derived(self) -> Iterator[DerivedFeature]:
         """The sparse and weighted features."""
         message = self.schema_proto()
-        sparse = [
-            DerivedFeature(
-                each.name,
-                each.value_feature.name,
-                tuple(sorted({index.name for index in each.index_feature})),
-                True,
-            )
-            for each in message.sparse_feature
-        ]
-        weighted = [
-            DerivedFeature(
-                each.name,
-                ".".join(each.feature.step),
-                (".".join(each.weight_feature.step),),
-                False,
-            )
-            for each in message.weighted_feature
-        ]
-        return (*sparse, *weighted)
+        for each in message.sparse_feature:
+            indices = tuple(sorted({index.name for index in each.index_feature}))
+            yield DerivedFeature(each.name, each.value_feature.name, indices, True)
+        for each in message.weighted_feature:
+            value, weight = (".".join(path.step) for path in (each.feature, each.weight_feature))
+            yield DerivedFeature(each.name, value, (weight,), False)
 
 
 class Values(NamedTuple):

@@ -166,7 +166,7 @@ class StatisticsVisitor(Visitor):
     def __init__(self, options: StatisticsOptions, entry: ShardEntry | None = None) -> None:
         self._entry = entry
         self._images = frozenset(options.images())
-        self._derives = bool(options.derived())
+        self._derives = any(options.derived())
         self._part = StatisticsPart(options)
         self.closed: StatisticsPart | None = None
         """The finished part; None before :meth:`close`."""

@@ -92,20 +92,24 @@ class Selections:
         self._shards = shards
         self._catalog = catalog
         self._kept: OrderedDict[str, ChosenRecords] = OrderedDict()
+        self._choices: dict[str, ViewChoice] = {}
         self._lock = threading.Lock()
         self._starts = {
             shown_text(each.name): int(shards.starts[each.number]) for each in shards.shards
         }
 
     def get(self, name: str) -> ChosenRecords:
-        """The selection with that name."""
+        """The selection with that name. It is computed again if it was dropped."""
         if not name:
             return ChosenRecords(ViewChoice(), range(len(self._shards)))
         with self._lock:
-            if name not in self._kept:
-                raise UsageError(f"there is no selection `{name}`")
-            self._kept.move_to_end(name)
-            return self._kept[name]
+            choice = self._choices.get(name)
+            if name in self._kept:
+                self._kept.move_to_end(name)
+                return self._kept[name]
+        if choice is None or choice.findings or choice.changed_since:
+            raise UsageError(f"there is no selection `{name}`")
+        return self.select(choice)
 
     def select(self, choice: ViewChoice, among: Sequence[NumberArray] = ()) -> ChosenRecords:
         name = choice.name
@@ -141,7 +145,7 @@ class Selections:
 
     def _keep(self, name: str, made: ChosenRecords) -> None:
         with self._lock:
-            self._kept[name] = made
+            self._kept[name], self._choices[name] = made, made.choice
             held = sum(_bytes(each) for each in self._kept.values())
             while held > _KEPT_BYTES and len(self._kept) > 1:
                 _, dropped = self._kept.popitem(last=False)
