@@ -32,7 +32,7 @@ _Hashes = npt.NDArray[np.uint64]
 _PER_CLASS = 8
 """Number of records kept per class of a split."""
 _OF_NO_CLASS = 48
-"""Number of records kept per split, whatever their class."""
+"""Number of records of any class that are kept per split."""
 _CLASSES = 2000
 """Maximum number of classes per split for which records are kept."""
 _COUNTED = 20_000

@@ -112,7 +112,7 @@ class CellColumns(msgspec.Struct, frozen=True, order=True):
     has_values: bool
     """Whether values are stored for at least one record."""
     is_cut: bool
-    """Whether values are left out for at least one record."""
+    """Whether the values of at least one record are not stored."""
 
     def joined(self, other: CellColumns) -> CellColumns:
         """Combine the descriptions of this feature in two catalogs."""

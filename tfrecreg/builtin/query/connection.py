@@ -93,7 +93,7 @@ class Connection:
         try:
             for name, sql in tables:
                 self._connection.execute(f"CREATE VIEW {sql_name(name)} AS {sql}")
-        except self._duckdb.Error:  # an error of ours, not of the user
+        except self._duckdb.Error:  # the SQL is not the user's
             raise _without(self._paths) from None
 
     def close(self) -> None:
@@ -146,7 +146,7 @@ class Connection:
             raise sql_error(error) from None
 
     def _waited(self, work: Callable[[], Any]) -> Any:
-        """The result of work in DuckDB. The work is interrupted once nobody waits for it."""
+        """The result of work in DuckDB. The work is interrupted if its caller stops waiting."""
         waiting = self._worker.submit(work)
         try:
             while not wait([waiting], _WAIT_SECONDS).done:

@@ -256,7 +256,7 @@ def _judged(
     if every == 1 and located == [
         Location(detail=f"found {value_words(first[0])}" if first else None)
     ]:
-        located = []  # the message says it
+        located = []  # the message has the value
     title = f"{safe(expected.message, limit=300)}; " if expected.message else ""
     return Finding(
         code=QRY001.code,

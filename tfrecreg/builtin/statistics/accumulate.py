@@ -117,7 +117,7 @@ class Values(NamedTuple):
 
     kind: Kind
     per_example: _Ints
-    """Number of values per example. Examples in which the feature has no kind are left out."""
+    """Number of values per example, for the examples in which the feature has a kind."""
     numbers: NDArray[Any]
     """The values if they are INT64 or FLOAT; for BYTES, their sizes in bytes."""
     keys: Sequence[bytes] = ()
@@ -344,7 +344,7 @@ class _Feature:
 
 
 class _Parts:
-    """Compares the parts of a derived feature. Examples without any of its parts are left out."""
+    """Compares the parts of a derived feature, in the examples that have at least one part."""
 
     def __init__(self) -> None:
         self.missing: Counter[str] = Counter()

@@ -268,7 +268,7 @@ def _static(path: str) -> Response:
 def _endpoint(handler: Handler, limit: anyio.CapacityLimiter) -> Callable[[Request], Any]:
     async def endpoint(request: Request) -> Response:
         asker = Asker()
-        answer = Response(status_code=499)  # nobody reads it
+        answer = Response(status_code=499)  # the client has disconnected
 
         async def follow(group: anyio.abc.TaskGroup) -> None:
             while (await request.receive())["type"] != "http.disconnect":
@@ -301,7 +301,7 @@ def _answered(handler: Handler, asked: Request, asker: Asker) -> Response:
             status = 404
         return _error(status, error.message, error.hint)
     except Exception as error:
-        # A bug of ours, or of a plugin: the viewer goes on.
+        # The viewer continues after an error in its own code or in a plugin.
         traceback.print_exc(file=sys.stderr)
         return _error(500, f"{type(error).__name__}: {safe(str(error), limit=300)}", "")
     if not isinstance(found, Response):
