@@ -30,7 +30,7 @@ def _jobs() -> int:
 def query(folder: Path, *, fresh: bool) -> Callable[[], int]:
     """A function that asks as `tfrecreg query` does, with all processors."""
     from tfrecreg.builtin.query.ask import ask
-    from tfrecreg.builtin.query.entries import expect_packages
+    from tfrecreg.builtin.query.catalog import expect_packages
     from tfrecreg.core.workers.local import LocalEngine
 
     expect_packages()

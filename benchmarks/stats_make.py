@@ -26,8 +26,8 @@ def ours(path: str) -> Callable[[], int]:
     from dataclasses import replace
 
     from tfrecreg.builtin.schemas.validator import SchemaValidator
+    from tfrecreg.builtin.statistics.accumulate import StatisticsOptions
     from tfrecreg.builtin.statistics.collect import StatisticsCollector
-    from tfrecreg.builtin.statistics.options import StatisticsOptions
     from tfrecreg.builtin.statistics.tfdv import load_tfdv
     from tfrecreg.builtin.validators.crc import CrcValidator
     from tfrecreg.core.check.scan.run import run_scan
@@ -53,7 +53,7 @@ def tfdv(path: str, *, informed: bool) -> Callable[[], int]:
     import tensorflow_data_validation as tfdv
     from apache_beam.options.pipeline_options import PipelineOptions
 
-    from tfrecreg.builtin.statistics.options import StatisticsOptions
+    from tfrecreg.builtin.statistics.accumulate import StatisticsOptions
 
     known = StatisticsOptions(schema=SCHEMA).schema_proto() if informed else None
 

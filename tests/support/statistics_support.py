@@ -14,8 +14,8 @@ import pytest
 from check_support import framed
 from foreign_support import field
 
+from tfrecreg.builtin.statistics.accumulate import StatisticsOptions
 from tfrecreg.builtin.statistics.collect import SplitStatistics, StatisticsCollector
-from tfrecreg.builtin.statistics.options import StatisticsOptions
 from tfrecreg.builtin.statistics.tfdv import load_tfdv, missing_tfdv
 from tfrecreg.core.check.scan.run import run_scan
 from tfrecreg.core.example.model import Feature, encode, fields

@@ -14,7 +14,7 @@ from PIL import Image
 
 import tfrecreg
 from tfrecreg.builtin.pages.collect import Surveys
-from tfrecreg.builtin.pages.render import render_page
+from tfrecreg.builtin.pages.make import render_page
 from tfrecreg.core.values.text import safe
 
 pytestmark = pytest.mark.slow

@@ -10,8 +10,7 @@ import pytest
 
 import tfrecreg
 from tfrecreg.builtin.pages.collect import make_page
-from tfrecreg.builtin.pages.content import TargetPage
-from tfrecreg.builtin.pages.features import PageFeature
+from tfrecreg.builtin.pages.content import PageFeature, TargetPage
 from tfrecreg.core.images.svg import Bars
 from tfrecreg.core.workers.local import LocalEngine
 

@@ -9,7 +9,7 @@ from hostile_support import NAMES, hostile_report
 from page_support import read_page
 
 from tfrecreg.builtin.pages.collect import Surveys
-from tfrecreg.builtin.pages.render import render_page
+from tfrecreg.builtin.pages.make import render_page
 from tfrecreg.core.values.text import safe
 
 

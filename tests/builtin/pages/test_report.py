@@ -24,8 +24,7 @@ from statistics_support import needs_tfdv
 
 import tfrecreg
 from tfrecreg.builtin.pages.collect import Surveys, make_page
-from tfrecreg.builtin.pages.make import diff_page
-from tfrecreg.builtin.pages.render import render_page
+from tfrecreg.builtin.pages.make import diff_page, render_page
 from tfrecreg.core.images.svg import Bars
 from tfrecreg.core.registry.find import find_target
 from tfrecreg.core.values.errors import UsageError

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
 from scan_support import shard
 
-from tfrecreg.builtin.pages.survey import Pick, Survey, SurveyVisitor
+from tfrecreg.builtin.pages.survey import Pick, Survey, SurveyVisitor, add_counts
 from tfrecreg.core.plugins.decoders import Decoders
 from tfrecreg.core.records.batch import RecordBatch, StreamEnd
 from tfrecreg.core.records.framing import frame
@@ -47,8 +48,9 @@ def test_what_is_counted_and_kept_has_limits(monkeypatch: pytest.MonkeyPatch) ->
         2: 2,
         9: 1,
     }
-    found.count_classes("label", {4: 1, 2: 1, 9: 1, 5: 10})
-    found.count_classes("label", {2: 1, 6: 20})
-    found.count_sizes({(side, side): 1 for side in range(5)})
-    assert found.classes == {"label": {4: 1, 2: 2, 9: 1}}
+    classes: Counter[int] = Counter()
+    add_counts(classes, {4: 1, 2: 1, 9: 1, 5: 10})
+    add_counts(classes, {2: 1, 6: 20})
+    add_counts(found.sizes, {(side, side): 1 for side in range(5)})
+    assert classes == {4: 1, 2: 2, 9: 1}
     assert found.sizes == {(0, 0): 1, (1, 1): 1, (2, 2): 1}

@@ -162,7 +162,7 @@ def test_damaged_records_are_refused(shards: Path) -> None:
     assert caught.value.message == (
         f"`{path}` is damaged, and a condition cannot be evaluated on damaged records"
     )
-    assert caught.value.hint == f"`tfrecreg check {shards}` names them"
+    assert caught.value.hint == f"`tfrecreg check {shards}` names the damaged records"
 
 
 def test_shards_that_are_shown_alike_are_refused(shards: Path) -> None:

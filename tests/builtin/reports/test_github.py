@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hostile_support import NAMES, hostile_report
 
-from tfrecreg.builtin.reports.for_people import GithubFormat, workflow_commands
+from tfrecreg.builtin.reports.formats import GithubFormat, workflow_commands
 from tfrecreg.core.check.report_format import ReportContext
 from tfrecreg.core.values.errors import UsageError
 from tfrecreg.core.values.findings import Location

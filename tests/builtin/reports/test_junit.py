@@ -8,7 +8,7 @@ from xml.etree.ElementTree import Element, fromstring
 import pytest
 from hostile_support import NAMES, hostile_report
 
-from tfrecreg.builtin.reports.for_tools import JunitFormat
+from tfrecreg.builtin.reports.formats import JunitFormat
 from tfrecreg.core.check.report_format import ReportContext
 from tfrecreg.core.check.reports import Report
 from tfrecreg.core.values.config import FailOn

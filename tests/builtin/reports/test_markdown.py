@@ -10,7 +10,7 @@ from hostile_support import NAMES, hostile_finding, hostile_report
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from tfrecreg.builtin.reports.for_people import code, markdown
+from tfrecreg.builtin.reports.formats import code, markdown
 
 PARSER = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
 OURS = re.compile(r"<br>|</?code>")

@@ -9,7 +9,7 @@ from urllib.parse import unquote_to_bytes, urlsplit
 import pytest
 from hostile_support import NAMES, hostile_finding, hostile_report
 
-from tfrecreg.builtin.reports.for_tools import SarifFormat
+from tfrecreg.builtin.reports.formats import SarifFormat
 from tfrecreg.core.check.report_format import ReportContext
 from tfrecreg.core.check.reports import Report
 from tfrecreg.core.values.codes import CORE_CODES

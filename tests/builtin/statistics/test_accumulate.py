@@ -21,9 +21,8 @@ from statistics_support import (
     write,
 )
 
-from tfrecreg.builtin.statistics.accumulate import ExampleColumns, Values
+from tfrecreg.builtin.statistics.accumulate import ExampleColumns, StatisticsOptions, Values
 from tfrecreg.builtin.statistics.collect import StatisticsPart
-from tfrecreg.builtin.statistics.options import StatisticsOptions
 from tfrecreg.builtin.statistics.summary import FeatureSummary, Numbers, summarize
 from tfrecreg.core.example.model import Feature, Kind
 from tfrecreg.core.example.values import float_feature

@@ -12,9 +12,9 @@ from google.protobuf import text_format
 from statistics_support import dealt, needs_tfdv, ours, write
 from tensorflow_metadata.proto.v0 import schema_pb2
 
-from tfrecreg.builtin.statistics.distance import comparators, distances
-from tfrecreg.builtin.statistics.options import StatisticsOptions
+from tfrecreg.builtin.statistics.accumulate import StatisticsOptions
 from tfrecreg.builtin.statistics.tfdv import load_tfdv
+from tfrecreg.builtin.statistics.validators import comparators, distances
 from tfrecreg.core.example.values import bytes_feature, float_feature
 
 RANDOM = np.random.default_rng(1)

@@ -19,7 +19,7 @@ from statistics_support import (
     write,
 )
 
-from tfrecreg.builtin.statistics.options import StatisticsOptions
+from tfrecreg.builtin.statistics.accumulate import StatisticsOptions
 from tfrecreg.builtin.statistics.summary import Texts, parse_proto, render_proto, summarize
 from tfrecreg.builtin.statistics.tfdv import load_tfdv
 from tfrecreg.core.example.values import float_feature, int64_feature

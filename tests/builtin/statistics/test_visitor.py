@@ -15,8 +15,8 @@ from statistics_support import (
 )
 from tests_support import flip
 
+from tfrecreg.builtin.statistics.accumulate import StatisticsOptions
 from tfrecreg.builtin.statistics.collect import StatisticsCollector, StatisticsVisitor
-from tfrecreg.builtin.statistics.options import StatisticsOptions
 from tfrecreg.core.check.scan.run import run_scan
 from tfrecreg.core.example.kinds import PayloadKind
 from tfrecreg.core.example.model import encode
@@ -115,9 +115,9 @@ class TestTwoTypes:
         assert part.sketched == ()
         with pytest.raises(RefusedError) as caught:
             collector.statistics()
-        assert "bytes values in some records and int64 values in others" in caught.value.message
+        assert "bytes values in some examples and int64 values in others" in caught.value.message
         assert "SCH003" in caught.value.message
 
     def test_of_numbers_are_two_types_as_well(self, tmp_path: Path) -> None:
-        with pytest.raises(RefusedError, match="`a` has float values in some records and int64"):
+        with pytest.raises(RefusedError, match="`a` has float values in some examples and int64"):
             statistics(tmp_path, NUMBER, FLOAT)

@@ -173,7 +173,7 @@ def test_a_baseline_that_has_no_statistics_ends_the_check(tmp_path: Path) -> Non
         compared(tmp_path, against="cut-*")
     mixed = [{"label": int64_feature(1)}, {"label": bytes_feature("1")}]
     write_examples(tmp_path / "two-train.tfrecord-00000-of-00001", mixed)
-    with pytest.raises(RefusedError, match="`label` has bytes values in some records and int64"):
+    with pytest.raises(RefusedError, match="`label` has bytes values in some examples and int64"):
         compared(tmp_path, against="two-*")
 
 

@@ -188,12 +188,12 @@ def test_too_many_features_are_told_instead_of_statistics(
     report = judged(tmp_path, feature(""), [{"x": INT(1), "y": INT(2)}])
     (finding,) = report.findings
     assert (finding.code, finding.rule) == ("SCH198", "too-many-features")
-    assert finding.message == "2 features or more: statistics support at most 1 features"
+    assert finding.message == "more than 1 features, which statistics do not support"
     write_examples(tmp_path / "d-test.tfrecord-00000-of-00001", [{"x": INT(1), "y": INT(2)}])
     (report,) = check([str(tmp_path / "d-*")], options=CheckOptions(only=("drift",)))
     assert report.errors == (
-        "the validator `drift` failed: the records have 2 features or more: statistics "
-        "support at most 1 features",
+        "the validator `drift` failed: the records have more than 1 features, which statistics do "
+        "not support",
     )
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from view_support import serving
 
-from tfrecreg.builtin.view.media import SHOWN
+from tfrecreg.builtin.view.record import SHOWN
 
 pytestmark = [
     pytest.mark.realdata,

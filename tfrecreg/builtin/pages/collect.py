@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice, zip_longest
 
@@ -11,26 +11,45 @@ from tfrecreg.builtin.look.snippets import FRAMEWORKS, snippet
 from tfrecreg.builtin.pages.content import (
     Gallery,
     Page,
+    PageChange,
+    PageDifference,
     PageFinding,
     PageProvenance,
     TargetPage,
+    byte_charts,
+    class_charts,
     figures_of,
+    growth_charts,
+    object_charts,
+    page_features,
+    size_charts,
 )
-from tfrecreg.builtin.pages.features import charts_of, feature_charts, page_features
 from tfrecreg.builtin.pages.records import PagePlace, PageRecord, read_records
-from tfrecreg.builtin.pages.render import difference_of
 from tfrecreg.builtin.pages.survey import EXTREMES, Survey, SurveyValidator, merged
+from tfrecreg.builtin.releases.diff.result import RecordDiff
+from tfrecreg.builtin.releases.diff.run import diff
 from tfrecreg.builtin.statistics.make import Stats, StatsOfCheck
 from tfrecreg.builtin.statistics.tfdv import missing_tfdv
 from tfrecreg.core.check.options import CheckOptions
 from tfrecreg.core.check.reports import Report
 from tfrecreg.core.check.run import check
+from tfrecreg.core.check.scan.indexes import index_of
 from tfrecreg.core.check.scan.interface import Target, Validator
+from tfrecreg.core.check.scan.run import run_scan
 from tfrecreg.core.images.decoder import require_pillow
+from tfrecreg.core.images.svg import Bars
 from tfrecreg.core.plugins.guard import PluginId
 from tfrecreg.core.plugins.manager import code_named
-from tfrecreg.core.registry.data import Build, Release, Resolved, TargetsLike, resolve, resolve_in
-from tfrecreg.core.registry.find import find_built, named_targets
+from tfrecreg.core.registry.data import (
+    Build,
+    Built,
+    Release,
+    Resolved,
+    TargetsLike,
+    resolve,
+    resolve_in,
+)
+from tfrecreg.core.registry.find import find_built, named_targets, target_of
 from tfrecreg.core.registry.listing import log
 from tfrecreg.core.registry.registry import Registry, RegistryLike
 from tfrecreg.core.values.config import Waiver
@@ -40,6 +59,7 @@ from tfrecreg.core.values.progress import SILENT, Progress
 from tfrecreg.core.values.shards import in_reading_order
 from tfrecreg.core.values.text import count, safe
 from tfrecreg.core.workers.interface import Engine
+from tfrecreg.core.workers.local import LocalEngine
 
 _FINDINGS = 200
 """Maximum number of findings shown per target."""
@@ -114,13 +134,17 @@ class Surveys:
         return TargetPage(
             report=report,
             figures=tuple(figures_of(report, labels, whole)),
-            charts=tuple(charts_of(target.manifest, labels, splits, whole.sizes, history)),
+            charts=(
+                *class_charts(splits, labels),
+                *size_charts(whole.sizes),
+                *growth_charts(target.manifest, history),
+            ),
             findings=tuple(_findings(report, target, notice)),
             galleries=() if notice else tuple(_galleries(target, splits, whole)),
             features=features,
             no_features=problem,
             more_features=more,
-            more_charts=tuple(feature_charts(report, target.manifest, splits)),
+            more_charts=(*object_charts(splits), *byte_charts(report, target.manifest)),
             statistics=stats if self._statistics else None,
             provenance=provenance,
         )
@@ -310,3 +334,89 @@ def provenance_of(resolved: Build | Release) -> PageProvenance:
         schema=resolved.schema or "",
         code=code,
     )
+
+
+_CHANGES = 12
+"""Maximum number of examples per kind of difference."""
+
+
+def difference_of(
+    before: Built,
+    after: Built,
+    progress: Progress,
+    *,
+    surveyed: Mapping[str, Survey] | None = None,
+    engine: Engine | None = None,
+) -> PageDifference:
+    """Compare two versions, and read some of the records that differ.
+
+    Reads only records whose bytes are on this machine.
+    """
+    engine = engine or LocalEngine(1)
+    result = diff(before, after, engine=engine, progress=progress)
+    first, second = _target(before), _target(after)
+    chosen = [each for kind in result.examples.values() for each in kind[:_CHANGES]]
+    gone = {_key_before(each) for each in chosen if each.kind != "added"}
+    old = _read(first, _places_before(first, gone))
+    here = [each for each in chosen if each.kind != "removed"]
+    new = _read(second, {_place_after(second, each): (each.split, each.key) for each in here})
+    changes = tuple(
+        PageChange(
+            change=each,
+            before=old.get(_key_before(each)) if each.kind != "added" else None,
+            after=new.get((each.split, each.key)) if each.kind != "removed" else None,
+        )
+        for each in chosen
+    )
+    if surveyed is None:
+        surveyed = _survey(second, engine) if second is not None else {}
+    classes: tuple[Bars, ...] = ()  # before and after
+    if first is not None:
+        sides = {"before": _survey(first, engine), "after": surveyed}
+        whole = {name: merged(splits.values()) for name, splits in sides.items()}
+        classes = tuple(class_charts(whole, first.labels))
+    return PageDifference(result=result, changes=changes, classes=classes)
+
+
+_Key = tuple[str, str]
+"""Split and key of an example."""
+
+
+def _key_before(change: RecordDiff) -> _Key:
+    return change.from_split or change.split, change.from_key or change.key
+
+
+def _target(found: Built) -> Target | None:
+    try:
+        return target_of(found)
+    except TfrecregError:
+        return None  # the bytes are not here: only indexes are compared
+
+
+def _place_after(target: Target | None, change: RecordDiff) -> PagePlace:
+    shards = target.shards if target is not None else ()
+    names = {shard.name.rpartition("/")[2]: shard.name for shard in shards}
+    return PagePlace(names.get(change.shard, change.shard), change.record)
+
+
+def _places_before(target: Target | None, wanted: Collection[_Key]) -> dict[PagePlace, _Key]:
+    """The places of the wanted examples, according to the indexes."""
+    found: dict[PagePlace, _Key] = {}
+    for shard in target.shards if target is not None and wanted else ():
+        index = index_of(shard)
+        for number in range(len(index) if index is not None else 0):
+            assert index is not None
+            if (shard.split, index.key(number)) in wanted:
+                found[PagePlace(shard.name, number)] = (shard.split, index.key(number))
+    return found
+
+
+def _read(target: Target | None, places: Mapping[PagePlace, _Key]) -> dict[_Key, PageRecord]:
+    found = read_records(target, places) if target is not None else {}
+    return {places[place]: record for place, record in found.items()}
+
+
+def _survey(target: Target, engine: Engine) -> Mapping[str, Survey]:
+    validator = SurveyValidator()
+    run_scan(target, [validator], engine)
+    return validator.splits

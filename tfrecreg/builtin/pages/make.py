@@ -1,27 +1,46 @@
-"""Writes a page about targets, or a site about a registry. Defines the report format `html`."""
+"""Renders the content of a page as one HTML file, and writes pages and sites.
+
+The file's Content-Security-Policy forbids all requests and allows only its inline styles and
+script, which it identifies by their hashes. The page works without the script.
+"""
 
 from __future__ import annotations
 
+import base64
+import functools
+import hashlib
+import itertools
 import os
-from collections.abc import Mapping, Sequence
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from html import escape
+from operator import attrgetter, itemgetter
+from pathlib import Path
+from typing import Any
 
-from tfrecreg.builtin.pages.collect import Surveys, make_page, provenance_of
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from tfrecreg._version import __version__
+from tfrecreg.builtin.pages.collect import Surveys, difference_of, make_page, provenance_of
 from tfrecreg.builtin.pages.content import Page, TargetPage
 from tfrecreg.builtin.pages.records import PagePlace, read_records
-from tfrecreg.builtin.pages.render import (
-    SiteEntry,
-    difference_of,
-    render_difference,
-    render_index,
-    render_page,
-    render_records,
-)
-from tfrecreg.builtin.releases.diff.result import DiffResult
+from tfrecreg.builtin.releases.diff.result import SPLIT_COUNTS, DiffResult
+from tfrecreg.builtin.statistics.summary import STATS_COLUMNS, stats_row
 from tfrecreg.core.check.report_format import ReportContext, ReportFormat
 from tfrecreg.core.check.reports import Report, error_report
 from tfrecreg.core.check.scan.interface import Target, Validator
+from tfrecreg.core.images.drawing import overlay
+from tfrecreg.core.images.svg import (
+    Bars,
+    Histogram,
+    Scatter,
+    bar_chart,
+    column_chart,
+    scatter_chart,
+    tokens,
+)
 from tfrecreg.core.registry.data import Build, Release, Resolved, open_release, resolve
 from tfrecreg.core.registry.find import expect_built
 from tfrecreg.core.registry.lock import free_folder, new_folder
@@ -30,8 +49,127 @@ from tfrecreg.core.storage.interface import Storage
 from tfrecreg.core.terminal.output import write_text
 from tfrecreg.core.values.errors import TfrecregError
 from tfrecreg.core.values.progress import SILENT, Progress
-from tfrecreg.core.values.text import ShortRepr, safe
+from tfrecreg.core.values.shards import in_reading_order
+from tfrecreg.core.values.text import ShortRepr, count, safe, si_bytes
 from tfrecreg.core.workers.interface import Engine
+
+_TEMPLATES = Path(__file__).with_name("templates")
+_CHARTS: Mapping[type, Callable[[Any], Markup]] = {
+    Bars: bar_chart,
+    Histogram: column_chart,
+    Scatter: scatter_chart,
+}
+_TICKS = re.compile(r"`([^`\n]+)`")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SiteEntry:
+    """One dataset on the first page of a site."""
+
+    name: str
+    target: TargetPage | None = None
+    """Its newest version; None if it was never built."""
+    page: str = ""
+    """Path of the page about `target`."""
+    releases: Mapping[str, str] = field(default_factory=dict)
+    """The page of each version, the newest first."""
+    problem: str = ""
+    """Why there is no page, or why pages are missing; may be empty."""
+
+
+def render_page(page: Page, links: Mapping[str, str] | None = None) -> str:
+    """The page as HTML. The same content gives the same bytes."""
+    return render("page", page=page, links=defaultdict(str, links or {}))
+
+
+def render(template: str, **content: Any) -> str:
+    """The content as HTML, by the template with this name."""
+    style, script = tokens() + _text("page.css"), _text("page.js")
+    policy = "; ".join(
+        (
+            "default-src 'none'",
+            "img-src data:",
+            f"style-src '{_hash(style)}'",
+            f"script-src '{_hash(script)}'",
+            "base-uri 'none'",
+            "form-action 'none'",
+        )
+    )
+    html = (
+        _environment()
+        .get_template(f"{template}.html.j2")
+        .render(
+            **content,
+            policy=policy,
+            style=Markup(style),
+            script=Markup(script),
+            version=__version__,
+            ids=itertools.count(1),
+        )
+    )
+    # Names may contain bytes that were not UTF-8: here they are lone surrogates.
+    return html.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+@functools.cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(
+        size=si_bytes,
+        chart=lambda chart: _CHARTS[type(chart)](chart),
+        base64=base64.b64encode,
+        shown=lambda text: safe(text, limit=400),
+        lines=_lines,
+        in_order=_in_order,
+        next=next,
+        overlay=lambda image: overlay(image.drawing),
+        ticks=_ticks,
+        count=lambda number: f"{number:,}",
+        plural=count,
+        stats_row=stats_row,
+    )
+    environment.tests["bars"] = lambda chart: isinstance(chart, Bars)
+    environment.tests["small"] = lambda image: image is not None and image.is_small
+    environment.globals["stats_columns"] = STATS_COLUMNS
+    environment.globals["split_counts"] = SPLIT_COUNTS
+    return environment
+
+
+def _in_order(splits: Iterable[Any], name: str) -> list[Any]:
+    """Sort values by their split, in the order in which splits are read."""
+    get = itemgetter(int(name)) if name.isdigit() else attrgetter(name)
+    return sorted(splits, key=lambda each: in_reading_order(get(each)))
+
+
+def _ticks(text: str) -> Markup:
+    """The text as HTML, with names in backticks as code."""
+    return Markup(_TICKS.sub(r"<code>\1</code>", str(escape(text))))
+
+
+def _lines(text: str) -> str:
+    """A text of several lines, with unprintable characters escaped."""
+    return "".join(
+        each
+        if each == "\n" or each.isprintable()
+        else each.encode("unicode_escape").decode("ascii")
+        for each in text
+    )
+
+
+def _hash(text: str) -> str:
+    """The source expression (CSP 3, section 2.3.1) that allows `text` inline."""
+    digest = hashlib.sha256(text.encode("utf-8")).digest()
+    return f"sha256-{base64.b64encode(digest).decode('ascii')}"
+
+
+def _text(name: str) -> str:
+    return (_TEMPLATES / name).read_text(encoding="utf-8")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -71,7 +209,8 @@ def show_records(target: Target, places: Sequence[tuple[str, int]]) -> str:
     names = {safe(shard.name): shard.name for shard in target.shards}
     wanted = [PagePlace(names[shard], record) for shard, record in places]
     records = read_records(target, wanted)
-    return render_records(target.name, [records[place] for place in wanted])
+    shown = [records[place] for place in wanted]
+    return render("records", target=target.name, records=shown)
 
 
 def diff_page(
@@ -85,7 +224,7 @@ def diff_page(
     """An HTML page about the difference between two versions, and the difference itself."""
     first, second = (expect_built(each, registry) for each in (before, after))
     found = difference_of(first, second, progress, engine=engine)
-    return render_difference(found), found.result
+    return render("difference", found=found), found.result
 
 
 _BUILD = "build.html"
@@ -150,7 +289,7 @@ def site(
                     problem=problem or ("" if newest is not None else "never built"),
                 )
             )
-        _write_in(stage, "index.html", render_index(entries))
+        _write_in(stage, "index.html", render("index", entries=entries))
         sizes = [entry.size for entry in stage.list() if entry.kind == "file"]
     for notice in filter(None, notices):
         progress.note(notice)

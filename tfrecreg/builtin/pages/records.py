@@ -106,27 +106,24 @@ def _read_shard(
     try:
         records = Records(shard.path, storage=shard.storage, name=shard.name)
     except TfrecregError as error:
+        split, name, why = safe(shard.split), safe(shard.name), error.message
         return {
-            PagePlace(shard.name, number): _unread(shard, number, error.message)
-            for number in numbers
+            PagePlace(shard.name, each): PageRecord(
+                split=split, shard=name, record=each, problem=why
+            )
+            for each in numbers
         }
     with records:
         for number in numbers:
             if not 0 <= number < len(records):
                 continue
             offset, length = int(records.offsets[number]), int(records.lengths[number])
-            key = index.key(number) if index is not None and number < len(index) else None
-            place = PagePlace(shard.name, number)
+            damage = ""
             try:
                 payload = records[number] if length <= HOLD_LIMIT else None
-                damage = ""
             except TfrecregError as error:
-                payload = _as_it_is(shard, offset, length)
-                damage = error.message
-                if payload is None:
-                    found[place] = _unread(shard, number, damage, offset=offset, key=key)
-                    continue
-                damage = f"{damage}; its bytes are shown as they are"
+                payload, damage = _as_it_is(shard, offset, length), error.message
+                damage += "; its bytes are shown as they are" if payload is not None else ""
             shown = shown_record(shard, index, (number, offset, length), payload, decoders)
             example = shown.example
             image, problem = None, ""
@@ -135,18 +132,20 @@ def _read_shard(
                 image, problem = _thumbnail(shown.images, example, labels)
                 marks = marks_of(example, labels)
             features = shown.features or shown.parts
-            found[place] = PageRecord(
+            if not features and (payload is not None or not damage):
+                problem = "; ".join(filter(None, (problem, shown.start)))
+            found[PagePlace(shard.name, number)] = PageRecord(
                 split=safe(shard.split),
                 shard=shown.shard,
                 record=number,
                 offset=offset,
-                length=length,
+                length=length if payload is not None or not damage else None,
                 key=shown.key,
                 marks=marks,
                 features=features[:_FEATURES],
                 more_features=max(len(features) - _FEATURES, 0),
                 image=image,
-                problem="; ".join(filter(None, (damage, problem, "" if features else shown.start))),
+                problem="; ".join(filter(None, (damage, problem))),
             )
     return found
 
@@ -166,19 +165,6 @@ def _as_it_is(shard: Shard, offset: int, length: int) -> bytes | None:
     # In a gzip file, the offset counts in the decompressed stream.
     is_there = int.from_bytes(header[:8], "little") == length == len(payload)
     return payload if is_there and decode_or_none(payload) is not None else None
-
-
-def _unread(
-    shard: Shard, number: int, reason: str, *, offset: int | None = None, key: str | None = None
-) -> PageRecord:
-    return PageRecord(
-        split=safe(shard.split),
-        shard=safe(shard.name),
-        record=number,
-        offset=offset,
-        key=safe(key) if key is not None else None,
-        problem=reason,
-    )
 
 
 def _thumbnail(

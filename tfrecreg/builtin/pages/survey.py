@@ -32,7 +32,7 @@ _Hashes = npt.NDArray[np.uint64]
 _PER_CLASS = 8
 """Number of records kept per class of a split."""
 _OF_NO_CLASS = 48
-"""Number of records kept per split, whatever their class."""
+"""Number of records of any class that are kept per split."""
 _CLASSES = 2000
 """Maximum number of classes per split for which records are kept."""
 _COUNTED = 20_000
@@ -93,11 +93,11 @@ class Survey:
         """Add the next shard of the same split."""
         self.records += other.records
         for name, counts in other.classes.items():
-            self.count_classes(name, counts)
+            add_counts(self.classes.setdefault(name, Counter()), counts)
         for name, pairs in other.names.items():
             self.name_classes(name, pairs.items())
         self.unnamed |= other.unnamed
-        self.count_sizes(other.sizes)
+        add_counts(self.sizes, other.sizes)
         self.objects.update(other.objects)
         self.areas = [mine + more for mine, more in zip(self.areas, other.areas, strict=True)]
         for number, picks in other.samples.items():
@@ -106,20 +106,12 @@ class Survey:
             self.keep_extreme(name, picks)
         return self
 
-    def count_classes(self, name: str, counts: Mapping[int, int]) -> None:
-        """Add the numbers of values per class."""
-        self._count(self.classes.setdefault(name, Counter()), counts)
-
     def name_classes(self, feature: str, pairs: Iterable[tuple[int, bytes]]) -> None:
         """Keep the names of classes."""
         names = self.names.setdefault(feature, {})
         for number, name in pairs:
             if not 0 <= number < _CLASSES or names.setdefault(number, name) != name:
                 self.unnamed.add(feature)
-
-    def count_sizes(self, counts: Mapping[tuple[int, int], int]) -> None:
-        """Count images by width and height."""
-        self._count(self.sizes, counts)
 
     def keep(self, number: int | None, picks: Iterable[Pick]) -> None:
         """For a class, keep the picks with the lowest `order`."""
@@ -131,12 +123,6 @@ class Survey:
     def keep_extreme(self, name: str, picks: Iterable[Pick]) -> None:
         """For an extreme, keep the picks with the lowest `order`."""
         _keep(self.extremes.setdefault(name, []), picks, _EXTREMES)
-
-    @staticmethod
-    def _count(counts: Counter[Any], more: Mapping[Any, int]) -> None:
-        for value, number in more.items():
-            if value in counts or len(counts) < _COUNTED:
-                counts[value] += number
 
     def class_names(self) -> dict[str, tuple[str, ...]]:
         """The class names by number, for each feature in which every number has exactly one
@@ -150,6 +136,13 @@ class Survey:
             for feature, names in self.names.items()
             if feature not in self.unnamed
         }
+
+
+def add_counts(counts: Counter[Any], more: Mapping[Any, int]) -> None:
+    """Add the numbers of classes or sizes, up to a limit of distinct ones."""
+    for value, number in more.items():
+        if value in counts or len(counts) < _COUNTED:
+            counts[value] += number
 
 
 def merged(surveys: Iterable[Survey]) -> Survey:
@@ -240,14 +233,15 @@ class SurveyVisitor(Visitor):
             for wide, high, count in zip(pairs[0], pairs[1], counts, strict=True)
             if wide > 0
         }
-        self._survey.count_sizes(sizes)
+        add_counts(self._survey.sizes, sizes)
         for name, value in _extremes(width, height).items():
             kept = self._survey.extremes.get(name, [])
             self._survey.keep_extreme(name, self._lower(kept, value, numbers, _EXTREMES))
 
     def _count_table(self, label: str, values: _Ints, order: _Hashes, numbers: _Ints) -> None:
         found, counts = np.unique(values, return_counts=True)
-        self._survey.count_classes(label, dict(zip(found.tolist(), counts.tolist(), strict=True)))
+        more = dict(zip(found.tolist(), counts.tolist(), strict=True))
+        add_counts(self._survey.classes.setdefault(label, Counter()), more)
         known = (values >= 0) & (values < _CLASSES)
         kept = ~known | (order < self._bars[np.where(known, values, 0)])
         for row in np.flatnonzero(kept).tolist():
@@ -265,7 +259,7 @@ class SurveyVisitor(Visitor):
             if feature is not None and feature.kind is Kind.INT64 and feature.count:
                 values = [int(each) for each in feature.values]
                 counts = Counter(values)
-                survey.count_classes(label, counts)
+                add_counts(survey.classes.setdefault(label, Counter()), counts)
                 text = example.get(text_of(label))
                 if text is not None and text.kind is Kind.BYTES and text.count == len(values):
                     survey.name_classes(label, zip(values, text.values, strict=True))
@@ -279,7 +273,7 @@ class SurveyVisitor(Visitor):
             header = self._decoders.header(names[0], example[names[0]].values[0])
             if header is None:
                 return
-            survey.count_sizes({(header.width, header.height): 1})
+            add_counts(survey.sizes, {(header.width, header.height): 1})
             sides = np.array([header.width]), np.array([header.height])
             for name, value in _extremes(*sides).items():
                 survey.keep_extreme(name, (pick._replace(order=int(value[0])),))

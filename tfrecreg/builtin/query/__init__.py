@@ -28,7 +28,7 @@ def tfrecreg_validators() -> Iterator[ValidatorRecord]:
 
 
 def _load() -> type[Validator]:
-    from tfrecreg.builtin.query.entries import expect_packages
+    from tfrecreg.builtin.query.catalog import expect_packages
 
     expect_packages()
     found: type[Validator] = import_module("tfrecreg.builtin.query.questions").QuestionsValidator

@@ -3,6 +3,10 @@
 A catalog file gets its final name once it is complete. A note records the digest of a shard's
 bytes. It is valid while the shard keeps its size, time and inode. As in git's index, a shard gets
 no note if it changed less than two seconds before it was read.
+
+A catalog stores only the number and the size of values if a feature has more than
+:data:`SHORT_VALUES` values in a record, or more than :data:`SHORT_BYTES` bytes (:data:`CLASS_BYTES`
+for :data:`CLASS_NAMES`).
 """
 
 from __future__ import annotations
@@ -13,17 +17,11 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, suppress
-from typing import TYPE_CHECKING, NamedTuple
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from tfrecreg.builtin.query.entries import (
-    CatalogEntry,
-    arrow_module,
-    expect_packages,
-    parquet,
-    read_entry,
-)
 from tfrecreg.core.check.scan.interface import Shard, Target
 from tfrecreg.core.registry.indexes import (
     CATALOGS,
@@ -33,15 +31,144 @@ from tfrecreg.core.registry.indexes import (
     note_path,
     read_place,
 )
+from tfrecreg.core.schema.labels import BOX, OBJECT_LABEL, PER_OBJECT
 from tfrecreg.core.storage.interface import Storage
 from tfrecreg.core.storage.local import LocalStorage, user_cache
-from tfrecreg.core.values.errors import FailureError, NoShardsError, StorageError, TfrecregError
+from tfrecreg.core.values.errors import (
+    FailureError,
+    MissingExtraError,
+    NoShardsError,
+    StorageError,
+    TfrecregError,
+)
 from tfrecreg.core.values.progress import Progress, working
 from tfrecreg.core.values.text import safe
 from tfrecreg.core.workers.interface import Engine
 
 if TYPE_CHECKING:
     from tfrecreg.builtin.query.rows import CatalogPart
+
+
+def arrow_module() -> Any:
+    """The module pyarrow."""
+    import pyarrow
+
+    return pyarrow
+
+
+def parquet() -> Any:
+    """The module of pyarrow for Parquet."""
+    import pyarrow.parquet
+
+    return pyarrow.parquet
+
+
+def expect_packages() -> None:
+    """Raise an error if a package is missing."""
+    try:
+        parquet()
+        import_module("duckdb")
+    except ImportError as error:
+        raise MissingExtraError("asking in SQL", "query") from error
+
+
+SHORT_VALUES = 16
+SHORT_BYTES = 64
+CLASS_BYTES = 1 << 16
+CLASS_NAMES = frozenset(("image/class/text", "label"))
+"""The features that may contain class names."""
+
+_PREFIX = "image/object/"
+SIDES = tuple((name.rpartition("/")[2], name) for name in BOX)
+OBJECT_TEXT = f"{_PREFIX}class/text"
+MORE = tuple(
+    (name.removeprefix(_PREFIX).replace("/", "_"), name)
+    for name in PER_OBJECT
+    if name not in (OBJECT_LABEL, OBJECT_TEXT, f"{_PREFIX}view")
+)
+OBJECT_NUMBERS = ("label_number", *(column for column, _ in MORE))
+"""Numeric columns of an object."""
+OBJECT_SIDES = tuple(side for side, _ in SIDES)
+"""Sides of boxes, as fractions of the image's sides."""
+COLUMN_FEATURES = 1000
+"""Maximum number of features with columns, per shard and per target. Later features get none."""
+IMAGE_COLUMNS = ("format", "height", "width", "channels")
+BOX_COLUMNS = ("boxes", "boxes_area", "smallest_box")
+METADATA = b"tfrecreg"
+"""The key of the metadata in a file of records."""
+
+
+class CellColumns(msgspec.Struct, frozen=True, order=True):
+    """The contents of a catalog for one feature of one kind."""
+
+    feature: str
+    """The name of the feature, with invalid UTF-8 as escapes."""
+    kind: str
+    """``bytes``, ``float`` or ``int64``."""
+    is_list: bool
+    """Whether any record has no value or several values."""
+    is_many: bool
+    """Whether any record has more than one value."""
+    has_values: bool
+    """Whether values are stored for at least one record."""
+    is_cut: bool
+    """Whether the values of at least one record are not stored."""
+
+    def joined(self, other: CellColumns) -> CellColumns:
+        """Combine the descriptions of this feature in two catalogs."""
+        flags = ("is_list", "is_many", "has_values", "is_cut")
+        return msgspec.structs.replace(
+            self, **{name: getattr(self, name) or getattr(other, name) for name in flags}
+        )
+
+
+class CatalogEntry(msgspec.Struct, frozen=True):
+    """The contents of the catalog of one shard, in the metadata of its file of records."""
+
+    shard: str
+    """Hex blake3 of the bytes of the shard."""
+    index: str
+    """Hex blake3 of the index with the keys; empty if the shard has no index."""
+    faults: int
+    """Number of damaged places. The catalog leaves out the records there."""
+    left_out: tuple[str, ...]
+    """Features without columns, at most :data:`COLUMN_FEATURES` of them."""
+    features: tuple[CellColumns, ...]
+    """Entry N, counted from 0, has the columns ``vN``, ``nN`` and ``sN``."""
+    has_images: bool
+    """Whether the records have :data:`IMAGE_COLUMNS`."""
+    has_boxes: bool
+    """Whether the records have :data:`BOX_COLUMNS`."""
+    has_objects: bool
+    """Whether the catalog has a file of objects."""
+
+
+def read_entry(path: str) -> CatalogEntry:
+    """The entry in a file of records."""
+    metadata = parquet().read_metadata(path).metadata or {}
+    return msgspec.json.decode(metadata.get(METADATA, b""), type=CatalogEntry)
+
+
+def sql_name(name: str) -> str:
+    """The name of a column or a table, quoted for SQL."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def sql_text(value: str) -> str:
+    """A text, quoted for SQL."""
+    return "'" + shown_text(value).replace("'", "''") + "'"
+
+
+def shown_text(value: str) -> str:
+    """A Python string as text that DuckDB accepts. NULs and invalid UTF-8 are escaped."""
+    shown = value.replace("\0", "\\x00").encode("utf-8", "surrogateescape")
+    return shown.decode("utf-8", "backslashreplace")
+
+
+def sql_list(values: Iterable[str]) -> str:
+    """An SQL list of the given expressions."""
+    return f"[{', '.join(values)}]"
+
 
 _RACY_NS = 2_000_000_000
 _GLOB = frozenset("*?[]{}")
@@ -67,15 +194,6 @@ class ShardCatalog(NamedTuple):
     """The state of the file when its digest was computed."""
 
 
-class _Asked(NamedTuple):
-    """A shard whose catalog has to be made."""
-
-    shard: Shard
-    state: FileStamp | None
-    since: int
-    """Time at which `state` was read, in nanoseconds."""
-
-
 def kept_in(place: Storage, part: CatalogPart) -> KeptCatalog:
     """Write a catalog to a folder. The file of records, written last, marks it as complete."""
     records, objects = catalog_paths(part.entry.shard, part.entry.index)
@@ -84,13 +202,6 @@ def kept_in(place: Storage, part: CatalogPart) -> KeptCatalog:
             with place.create(path, durable=False) as writer:
                 writer.write(data)
     return KeptCatalog(part.entry, f"{place.root}/{records}", f"{place.root}/{objects}")
-
-
-def remove_files(paths: Iterable[str]) -> None:
-    """Remove unneeded files."""
-    for path in paths:
-        with suppress(OSError):
-            os.unlink(path)  # noqa: PTH108 - a path is text
 
 
 def state_of(shard: Shard) -> FileStamp | None:
@@ -138,14 +249,13 @@ class CatalogCache:
                 return note.shard
         return ""
 
-    def note_digest(self, asked: _Asked, digest: str) -> None:
-        """Remember the digest of a file, unless it changed while it was read or shortly before."""
-        state = asked.state
-        if state is None or state_of(asked.shard) != state:
+    def note_digest(self, shard: Shard, state: FileStamp | None, since: int, digest: str) -> None:
+        """Remember the digest of a file that had this state at the time `since`, unless the file
+        changed while it was read or shortly before.
+        """
+        if state is None or since - state.mtime_ns < _RACY_NS or state_of(shard) != state:
             return
-        if asked.since - state.mtime_ns < _RACY_NS:
-            return
-        note, path = msgspec.json.encode(PlaceNote(state, digest)), _note_path(asked.shard)
+        note, path = msgspec.json.encode(PlaceNote(state, digest)), _note_path(shard)
         for place in self._places:
             with suppress(StorageError), place.create(path, durable=False) as writer:
                 writer.write(note)
@@ -187,30 +297,33 @@ def catalogs_of(
 
     A catalog is reused if a note describes the current state of its shard. All others are made.
     """
-    expect_packages()
     files = target.manifest.files if target.manifest is not None else ()
     indexes = {each.path: each.blake3 for each in files}  # other indexes are not used
     found: dict[int, ShardCatalog] = {}
-    wanted: dict[int, _Asked] = {}
+    wanted: dict[int, tuple[Shard, FileStamp | None]] = {}
+    since = time.time_ns()
     for number, shard in enumerate(target.shards):
-        since, state = time.time_ns(), state_of(shard)
+        state = state_of(shard)
         digest = cache.known_digest(shard, state)
         kept = cache.recall(digest, indexes.get(shard.index or "", ""))
         if kept is None:
-            wanted[number] = _Asked(shard, state, since)
+            wanted[number] = shard, state
         else:
             found[number] = ShardCatalog(shard, kept, state)
     if wanted:
         made = _made([*wanted.values()], engine, target, progress)
-        for (number, asked), part in zip(wanted.items(), made, strict=True):
+        for (number, (shard, state)), part in zip(wanted.items(), made, strict=True):
             kept = cache.keep(part)
-            cache.note_digest(asked, part.entry.shard)
-            found[number] = ShardCatalog(asked.shard, kept, asked.state)
+            cache.note_digest(shard, state, since, part.entry.shard)
+            found[number] = ShardCatalog(shard, kept, state)
     return [found[number] for number in sorted(found)]
 
 
 def _made(
-    wanted: Sequence[_Asked], engine: Engine, target: Target, progress: Progress
+    wanted: Sequence[tuple[Shard, FileStamp | None]],
+    engine: Engine,
+    target: Target,
+    progress: Progress,
 ) -> Iterator[CatalogPart]:
     """Make the catalogs of shards in a scan."""
     from tfrecreg.builtin.query.rows import CatalogVisitor
@@ -218,15 +331,15 @@ def _made(
     from tfrecreg.core.check.scan.run import ScanTask, scan_shard
 
     maker = pickle.dumps(CatalogVisitor)
-    tasks = [ScanTask(asked.shard, (maker,), Need.DIGESTS) for asked in wanted]
-    sizes = [each.state.size if each.state is not None else 0 for each in wanted]
-    counts = [each.shard.entry.records if each.shard.entry is not None else 0 for each in wanted]
+    tasks = [ScanTask(shard, (maker,), Need.DIGESTS) for shard, _ in wanted]
+    sizes = [state.size if state is not None else 0 for _, state in wanted]
+    counts = [each.entry.records if each.entry is not None else 0 for each, _ in wanted]
     chosen = engine.for_work(size * _BYTE_SECONDS for size in sizes)
     label = f"cataloguing {target.name}"
     with working(progress, label, sum(counts)), closing(chosen.run(scan_shard, tasks)) as scans:
         # One result at a time is in memory.
-        for asked, size, count, scanned in zip(wanted, sizes, counts, scans, strict=True):
-            name = safe(asked.shard.name, limit=1000)
+        for (shard, _), size, count, scanned in zip(wanted, sizes, counts, scans, strict=True):
+            name = safe(shard.name, limit=1000)
             (part,) = scanned.parts
             if scanned.end is None or part is None:
                 raise FailureError(f"`{name}` cannot be read: {scanned.unreadable}")

@@ -6,6 +6,7 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -155,36 +156,37 @@ def print_answer(
     session: Session, questions: Questions, sql: str, form: str, output: str | None
 ) -> None:
     """Print the answer to a question in one of the formats."""
-    from tfrecreg.builtin.query import answers
+    from tfrecreg.builtin.query import ask
 
     schema, batches = questions.connection.batches(sql)
     names = [str(name) for name in schema.names]
     notes = list(questions.notes_on(sql))
 
-    def beyond() -> None:
-        notes.append(
-            f"only the first {answers.SHOWN_ROWS:,} rows are shown: `--format csv` writes all"
-        )
-
+    rows: list[Any] = []
+    if form in ("table", "markdown"):
+        rows = [*islice(ask.answer_rows(batches), ask.SHOWN_ROWS + 1)]
+        if len(rows) > ask.SHOWN_ROWS:
+            rows.pop()
+            notes.append(f"only the first {len(rows):,} rows are shown: `--format csv` writes all")
     if form == "table":
-        pieces: Iterator[bytes] = iter([_table(session, schema, batches, beyond)])
+        pieces: Iterator[bytes] = iter([_table(session, schema, rows)])
     elif form == "csv":
-        pieces = answers.as_csv(names, batches)
+        pieces = ask.as_csv(names, batches)
     elif form == "jsonl":
-        pieces = answers.as_jsonl(names, batches)
+        pieces = ask.as_jsonl(names, batches)
     elif form == "markdown":
-        pieces = answers.as_markdown(names, batches, beyond)
+        pieces = ask.as_markdown(names, rows)
     elif form == "parquet":
-        pieces = answers.as_parquet(schema, batches)
+        pieces = ask.as_parquet(schema, batches)
     else:
         head = {"targets": [each.name for each in questions.targets], "notes": notes}
-        pieces = answers.as_json(names, [str(field.type) for field in schema], batches, head)
+        pieces = ask.as_json(names, [str(field.type) for field in schema], batches, head)
     _write(pieces, output)
     _print_notes(session, notes)
 
 
-def _table(session: Session, schema: Any, batches: Iterable[Any], beyond: Any) -> bytes:
-    from tfrecreg.builtin.query import answers
+def _table(session: Session, schema: Any, rows: Iterable[Any]) -> bytes:
+    from tfrecreg.builtin.query.ask import cell
     from tfrecreg.core.terminal.console import PlainTable
 
     console = session.out
@@ -195,8 +197,8 @@ def _table(session: Session, schema: Any, batches: Iterable[Any], beyond: Any) -
         if str(field.type).startswith(("int", "uint", "float", "double", "decimal"))
     ]
     table = PlainTable(*titles, right=right)
-    for row in answers.some(answers.answer_rows(batches), beyond):
-        table.add_row(*map(answers.cell, row))
+    for row in rows:
+        table.add_row(*map(cell, row))
     with console.capture() as capture:
         console.print(table)
     return capture.get().encode()

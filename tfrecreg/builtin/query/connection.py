@@ -13,13 +13,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
 from copy import copy
+from importlib import import_module
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
-from tfrecreg.builtin.query.catalog import remove_files
-from tfrecreg.builtin.query.entries import (
+from tfrecreg.builtin.query.catalog import (
     arrow_module,
-    duckdb_module,
     parquet,
     sql_list,
     sql_name,
@@ -38,6 +38,8 @@ _CLOCK = frozenset(
     ("current_date", "current_time", "current_timestamp", "localtime", "localtimestamp")
 )
 """Names that DuckDB reads as function calls, unless a column has the same name."""
+_OF_TODAY = frozenset(("age", "ago", "pg_conf_load_time", "pg_postmaster_start_time"))
+"""Functions and macros that depend on the current time, although DuckDB does not declare this."""
 _LASTING_TABLES = frozenset(
     ("generate_series", "json_each", "json_tree", "range", "repeat", "repeat_row", "unnest")
 )
@@ -49,10 +51,9 @@ class Connection:
     """A restricted connection to the tables that a question may read."""
 
     def __init__(self, *, threads: int) -> None:
-        self._duckdb = duckdb_module()
+        self._duckdb = import_module("duckdb")
         self.folder = tempfile.mkdtemp(prefix="tfrecreg-query-")
         """Folder for files of tables."""
-        self._lasting: dict[str, bool] = {}
         self._paths: list[str] = []
         self._expect_wanted: Callable[[], None] = lambda: None
         # A wait in DuckDB or Arrow would ignore an interrupt, so another thread waits there.
@@ -92,7 +93,7 @@ class Connection:
         try:
             for name, sql in tables:
                 self._connection.execute(f"CREATE VIEW {sql_name(name)} AS {sql}")
-        except self._duckdb.Error:  # an error of ours, not of the user
+        except self._duckdb.Error:  # the SQL is not the user's
             raise _without(self._paths) from None
 
     def close(self) -> None:
@@ -122,19 +123,19 @@ class Connection:
         # DuckDB 2 renamed the method.
         to_reader = getattr(relation, "to_arrow_reader", None) or relation.fetch_arrow_reader
 
-        def begin() -> tuple[Any, Any]:
+        def begin() -> tuple[Any, Iterator[Any], Any]:
             reader = to_reader(BATCH_ROWS)
-            return reader, _next_batch(reader)
+            waiting = iter(reader)
+            return _distinct(reader.schema), waiting, next(waiting, None)
 
-        reader, first = self._failing(begin)
-        schema = _distinct(reader.schema)
-        return schema, self._read(reader, first, schema)
+        schema, waiting, first = self._failing(begin)
+        return schema, self._read(waiting, first, schema)
 
-    def _read(self, reader: Any, batch: Any, schema: Any) -> Iterator[Any]:
+    def _read(self, waiting: Iterator[Any], batch: Any, schema: Any) -> Iterator[Any]:
         while batch is not None:
             if batch.num_rows:
                 yield type(batch).from_arrays(batch.columns, schema=schema)
-            batch = self._failing(lambda: _next_batch(reader))
+            batch = self._failing(lambda: next(waiting, None))
 
     def _failing(self, work: Callable[[], Any]) -> Any:
         """The result of work in DuckDB or Arrow. Failed work raises an error about the question."""
@@ -145,7 +146,7 @@ class Connection:
             raise sql_error(error) from None
 
     def _waited(self, work: Callable[[], Any]) -> Any:
-        """The result of work in DuckDB. The work is interrupted once nobody waits for it."""
+        """The result of work in DuckDB. The work is interrupted if its caller stops waiting."""
         waiting = self._worker.submit(work)
         try:
             while not wait([waiting], _WAIT_SECONDS).done:
@@ -216,12 +217,12 @@ class Connection:
         if str(kind) != "BOOLEAN":
             raise UsageError(f"`{_shown(text)}` is {kind}, expected BOOLEAN")
 
-    def _changing(self, text: str, noun: str = "macro") -> str:
+    def _changing(self, text: str, noun: str) -> str:
         """The first name in an expression that is not constant. Empty if all names are constant.
 
         A function counts as constant if DuckDB declares any of its overloads constant, because its
-        other overloads depend only on the time zone, which is always UTC. A macro is constant if
-        its definition is.
+        other overloads depend only on the time zone, which is always UTC. An unknown function
+        counts as constant, because the question fails anyway.
         """
         # Text that parses in brackets here, and in parentheses when executed, closes neither.
         error, names, columns, samples = self._row(
@@ -232,29 +233,19 @@ class Connection:
         )
         if error:
             raise UsageError(f"`{_shown(text)}` is not one {noun}: {error}")
-        called = sorted({each.lower() for each in names if each.isidentifier()})
+        called = {each.lower() for each in names if each.isidentifier()}
+        (declared,) = self._row(
+            "SELECT list(name) FROM (SELECT lower(function_name) AS name FROM duckdb_functions() "
+            "WHERE list_contains(?, name) GROUP BY name HAVING NOT "
+            "bool_or(coalesce(stability, function_type) IN ('CONSISTENT', 'macro')))",
+            sorted(called),
+        )
+        changing = {each for each in declared or () if not each.startswith("read_")}  # see `lock`
+        changing = (changing - _LASTING_TABLES) | (called & _OF_TODAY)
         clocks = (each for each in sorted(_CLOCK) if f'["{each}"]' in map(str.lower, columns))
-        changing = chain((each for each in called if not self._is_lasting(each)), clocks)
-        return next(changing, "sample" if any(samples) else "")
+        return next(chain(sorted(changing), clocks), "sample" if any(samples) else "")
 
-    def _is_lasting(self, name: str) -> bool:
-        """Whether a function always gives the same value for the same arguments. True for an
-        unknown function, because the question fails anyway.
-        """
-        if name not in self._lasting:
-            (forms, macros) = self._row(
-                "SELECT list(coalesce(stability, function_type)), "
-                "list(macro_definition) FILTER (function_type = 'macro') "
-                "FROM duckdb_functions() WHERE lower(function_name) = ?",
-                name,
-            )
-            named = name in _LASTING_TABLES or name.startswith("read_")  # it reads nothing here
-            lasts = named or not forms or {"CONSISTENT", "macro"} & {*forms}
-            self._lasting[name] = bool(lasts) and name != "age"  # `age(x)` depends on today
-            self._lasting[name] &= not any(map(self._changing, macros or ()))
-        return self._lasting[name]
-
-    def _row(self, sql: str, *values: str) -> Any:
+    def _row(self, sql: str, *values: str | list[str]) -> Any:
         try:
             (row,) = self._connection.execute(sql, values).fetchall()
         except self._duckdb.Error as error:
@@ -262,20 +253,13 @@ class Connection:
         return row
 
 
-def _next_batch(reader: Any) -> Any:
-    """The next record batch; None after the last."""
-    try:
-        return reader.read_next_batch()
-    except StopIteration:
-        return None
-
-
 def _shown(sql: str) -> str:
     return safe(sql.strip(), limit=200)
 
 
 def _without(paths: Iterable[str]) -> FailureError:
-    remove_files(paths)
+    for path in paths:
+        Path(path).unlink(missing_ok=True)
     return FailureError("the catalog in the cache was damaged and is now removed: ask again")
 
 
@@ -296,7 +280,8 @@ def _distinct(schema: Any) -> Any:
 def _no_select() -> UsageError:
     return UsageError(
         "expected one SELECT statement",
-        hint='as in: SELECT split, count(*) FROM records GROUP BY split; quote a column `"copy"`',
+        hint="as in: SELECT split, count(*) FROM records GROUP BY split; "
+        'write `"copy"` for a column of that name',
     )
 
 

@@ -8,6 +8,7 @@ rows.
 from __future__ import annotations
 
 import heapq
+import json
 import math
 import re
 import tempfile
@@ -19,8 +20,14 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
-from tfrecreg.builtin.query.answers import answer_rows
-from tfrecreg.builtin.query.ask import PREVIOUS, Questions, ask_catalogs, previous_of
+from tfrecreg.builtin.query.ask import (
+    PREVIOUS,
+    Questions,
+    answer_rows,
+    ask_catalogs,
+    plain_value,
+    previous_of,
+)
 from tfrecreg.builtin.query.catalog import ShardCatalog, expect_tfrecord, kept_in
 from tfrecreg.builtin.query.connection import Connection
 from tfrecreg.builtin.query.rows import CatalogPart, CatalogVisitor
@@ -96,7 +103,7 @@ class Expectation:
     def holds(self, value: object) -> bool:
         """Whether a value of the last column meets the expectation. NULL and NaN never meet one."""
         if isinstance(value, Decimal):
-            value = int(value) if value == value.to_integral_value() else float(value)
+            value = plain_value(value)
         if self.equals is not None:
             # In Python true equals 1.
             alike = isinstance(value, bool) == isinstance(self.equals, bool)
@@ -125,23 +132,14 @@ def read_expectations(tables: Mapping[str, Any]) -> dict[str, Expectation]:
 
 def value_words(value: object, *, exact: bool = False) -> str:
     """A value of an answer, short and escaped."""
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, bytes):
-        return f"{len(value):,} bytes"
     if isinstance(value, float):
         return repr(value) if exact else f"{value:.7g}"
-    if isinstance(value, Decimal):
-        return f"{value:f}"
     if isinstance(value, str):
         return f"`{safe(value, limit=60)}`"
-    return safe(str(value), limit=60)
+    return safe(json.dumps(plain_value(value), default=str), limit=60)
 
 
-_TEXT_PLACES = ("split", "shard", "key", "feature")
-_NUMBER_PLACES = ("record", "offset")
+_PLACES = {"split": str, "shard": str, "key": str, "feature": str, "record": int, "offset": int}
 _DETAILS = 8
 """Maximum number of other columns that are shown with the place of a row."""
 
@@ -187,7 +185,11 @@ class QuestionsValidator(Validator):
         unjudged = self._of_previous if self._previous is None else []
         judged = {name: each for name, each in self._expected.items() if name not in unjudged}
         with tempfile.TemporaryDirectory(prefix="tfrecreg-expect-") as folder:
-            catalogs = [_written(folder, shard, part) for shard, part in parts]
+            catalogs = []
+            for shard, part in parts:
+                expect_tfrecord(safe(shard.name, limit=1000), part, FailureError)
+                kept = kept_in(LocalStorage(folder), part)
+                catalogs.append(ShardCatalog(shard, kept, None))
             with ask_catalogs(target, catalogs, self._previous) as questions:
                 broken = 0
                 for name, each in judged.items():
@@ -216,12 +218,6 @@ def _about(name: str) -> Iterator[None]:
         raise where_expected(name).error(
             f"cannot be asked: {error.message}", hint=error.hint
         ) from error
-
-
-def _written(folder: str, shard: Shard, part: CatalogPart) -> ShardCatalog:
-    """The catalog of a shard, in the temporary folder of this check."""
-    expect_tfrecord(safe(shard.name, limit=1000), part, FailureError)
-    return ShardCatalog(shard, kept_in(LocalStorage(folder), part), None)
 
 
 def _judged(
@@ -260,7 +256,7 @@ def _judged(
     if every == 1 and located == [
         Location(detail=f"found {value_words(first[0])}" if first else None)
     ]:
-        located = []  # the message says it
+        located = []  # the message has the value
     title = f"{safe(expected.message, limit=300)}; " if expected.message else ""
     return Finding(
         code=QRY001.code,
@@ -282,17 +278,11 @@ def _place(
     others = list(columns)
     if compares:
         others.pop()
-    for name in (*_TEXT_PLACES, *_NUMBER_PLACES):
-        if name not in others:
-            continue
-        value = row[name]
-        if name == "shard" and value not in shards:
-            continue
-        if name in _NUMBER_PLACES and "shard" not in place:
-            continue  # a place needs its shard
-        kind = int if name in _NUMBER_PLACES else str
-        if isinstance(value, kind) and not isinstance(value, bool):
-            place[name] = value
+    for name, kind in _PLACES.items():
+        is_known = name != "shard" or row.get(name) in shards
+        has_shard = kind is str or "shard" in place  # which a number needs
+        if name in others and is_known and has_shard and type(row[name]) is kind:
+            place[name] = row[name]
             others.remove(name)
     told = [f"found {value_words(row[columns[-1]])}"] if compares else []
     told += (f"{safe(each, limit=60)} {value_words(row[each])}" for each in others[:_DETAILS])

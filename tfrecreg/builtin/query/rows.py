@@ -12,9 +12,10 @@ import numpy as np
 import numpy.typing as npt
 from blake3 import blake3
 
-from tfrecreg.builtin.query.cells import FeatureCells, texts
-from tfrecreg.builtin.query.entries import (
+from tfrecreg.builtin.query.catalog import (
     BOX_COLUMNS,
+    CLASS_BYTES,
+    CLASS_NAMES,
     COLUMN_FEATURES,
     IMAGE_COLUMNS,
     METADATA,
@@ -22,6 +23,8 @@ from tfrecreg.builtin.query.entries import (
     OBJECT_NUMBERS,
     OBJECT_SIDES,
     OBJECT_TEXT,
+    SHORT_BYTES,
+    SHORT_VALUES,
     SIDES,
     CatalogEntry,
     CellColumns,
@@ -44,18 +47,168 @@ from tfrecreg.core.schema.image_features import ImageFeatures
 from tfrecreg.core.schema.labels import BOX, OBJECT_LABEL
 from tfrecreg.core.values.errors import TfrecregError
 
+_Ints = npt.NDArray[np.int64]
+_Bools = npt.NDArray[np.bool_]
+
+CELL_BYTES = 24
+"""Approximate memory that a value takes, without its text."""
+
+
+class FeatureCells:
+    """Collects the values of one feature of one kind."""
+
+    def __init__(self, name: str, kind: Kind) -> None:
+        self.kind = kind
+        self._name = name
+        self._names_class = name in CLASS_NAMES
+        self._rows: list[_Ints] = []
+        self._counts: list[_Ints] = []
+        self._kept: list[_Bools] = []
+        self._sizes: list[_Ints] = []
+        self._flat: list[Any] = []
+        self._loose: list[tuple[int, int, int, Sequence[Any] | None]] = []
+
+    def add_column(self, rows: _Ints, slot: Slot, column: Column, memory: bytes) -> int:
+        """Add the values of records with the same layout. Returns how much memory they take."""
+        count = len(rows)
+        kept = np.full(count, slot.values <= SHORT_VALUES)
+        held = 0
+        if self.kind is Kind.BYTES:
+            sizes = column.stop - column.start
+            kept = sizes <= SHORT_BYTES
+            for place in np.flatnonzero(~kept) if self._names_class else ():
+                kept[place] = _is_name(memory[column.start[place] : column.stop[place]])
+            self._flat.append(_pieces(memory, column.start[kept], sizes[kept]))
+            self._sizes.append(sizes)
+            held = int(sizes[kept].sum())
+        elif self.kind is Kind.INT64:
+            self._flat.append(column.integers)
+        elif slot.values <= SHORT_VALUES:
+            places = column.start[:, None] + np.arange(4 * slot.values)
+            found = np.frombuffer(memory, np.uint8)[places].view("<f4").reshape(-1)
+            self._flat.append(found.astype("=f4", copy=False))
+        self._rows.append(rows)
+        self._counts.append(np.full(count, slot.values, np.int64))
+        self._kept.append(kept)
+        return held + CELL_BYTES * count * min(slot.values, SHORT_VALUES)
+
+    def add(self, row: int, feature: Feature) -> int:
+        """Add the values of one record. Returns how much memory they take."""
+        count, size = feature.count, 0
+        values: Sequence[Any] | None = None
+        if self.kind is Kind.BYTES:
+            size = sum(feature.sizes)
+            if (size <= SHORT_BYTES and count <= SHORT_VALUES) or (
+                self._names_class and count == 1 and _is_name(feature.values[0])
+            ):
+                values = feature.values
+        elif count <= SHORT_VALUES:
+            values = feature.first(count)
+        self._loose.append((row, count, size, values))
+        return CELL_BYTES * (1 + len(values or ())) + (size if values is not None else 0)
+
+    def to_arrow(self, pa: Any, rows: int) -> tuple[CellColumns, dict[str, Any]]:
+        """The columns: ``v`` is for the values, ``n`` for their number, ``s`` for their size in
+        bytes.
+        """
+        self._gather()
+        at, counts = np.concatenate(self._rows), np.concatenate(self._counts)
+        kept = np.concatenate(self._kept)
+        is_list = bool((counts != 1).any())
+        columns: dict[str, Any] = {}
+        if kept.any():
+            columns["v"] = self._values(pa, counts, kept, is_list)
+        if is_list:
+            columns["n"] = pa.array(counts.astype(np.uint32))
+        if self.kind is Kind.BYTES:
+            columns["s"] = pa.array(np.concatenate(self._sizes))
+        told = CellColumns(
+            feature=self._name,
+            kind=self.kind.name.lower(),
+            is_list=is_list,
+            is_many=bool((counts > 1).any()),
+            has_values="v" in columns,
+            is_cut=not kept.all(),
+        )
+        return told, {kind: _placed(pa, at, rows, each) for kind, each in columns.items()}
+
+    def _gather(self) -> None:
+        """Make arrays of the values that were added one by one."""
+        loose, self._loose = self._loose, []
+        if not loose:
+            return
+        rows, counts, sizes, values = zip(*loose, strict=True)
+        self._rows.append(np.array(rows, np.int64))
+        self._counts.append(np.array(counts, np.int64))
+        self._kept.append(np.array([each is not None for each in values]))
+        self._sizes.append(np.array(sizes, np.int64))
+        flat = chain.from_iterable(each for each in values if each is not None)
+        if self.kind is Kind.BYTES:
+            self._flat.append(arrow_module().array(list(flat), arrow_module().binary()))
+        else:
+            self._flat.append(
+                np.fromiter(flat, np.int64 if self.kind is Kind.INT64 else np.float32)
+            )
+
+    def _values(self, pa: Any, counts: _Ints, kept: _Bools, is_list: bool) -> Any:
+        if self.kind is Kind.BYTES:
+            flat = texts(pa, pa.concat_arrays(self._flat))
+        else:
+            flat = pa.array(np.concatenate(self._flat))
+        if is_list:
+            ends = np.cumsum(np.where(kept, counts, 0))
+            starts = np.concatenate((np.zeros(1, np.int64), ends)).astype(np.int32)
+            # A list with a null offset is null itself.
+            return pa.ListArray.from_arrays(pa.array(starts, mask=np.append(~kept, False)), flat)
+        if kept.all():
+            return flat
+        order = np.cumsum(kept) - 1
+        return flat.take(pa.array(order, mask=~kept))
+
+
+def _is_name(value: bytes) -> bool:
+    """Whether a long value can be the name of a class, rather than an image or an array."""
+    return len(value) <= CLASS_BYTES and b"\0" not in value
+
+
+def _placed(pa: Any, at: _Ints, rows: int, array: Any) -> Any:
+    """The values of some rows, expanded to all rows with nulls in the other rows."""
+    if len(at) == rows and np.array_equal(at, np.arange(rows)):
+        return array
+    indices = np.full(rows, -1, np.int64)
+    indices[at] = np.arange(len(at))
+    return array.take(pa.array(indices, mask=indices < 0))
+
+
+def _pieces(memory: bytes, starts: _Ints, sizes: _Ints) -> Any:
+    """Pieces of memory as an Arrow array of bytes, without a Python object per piece."""
+    pa = arrow_module()
+    ends = np.cumsum(sizes)
+    offsets = np.concatenate((np.zeros(1, np.int32), ends.astype(np.int32)))
+    places = np.repeat(starts - ends + sizes, sizes) + np.arange(offsets[-1])
+    data = np.frombuffer(memory, np.uint8)[places]
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(data)]
+    return pa.Array.from_buffers(pa.binary(), len(sizes), buffers)
+
+
+def texts(pa: Any, raw: Any) -> Any:
+    r"""An array of bytes as text: invalid UTF-8 is escaped as ``\xff``."""
+    try:
+        return raw.cast(pa.string())
+    except pa.ArrowInvalid:
+        values = [
+            each if each is None else each.decode("utf-8", "backslashreplace")
+            for each in raw.to_pylist()
+        ]
+        return pa.array(values, pa.string())
+
+
 _FEATURES = frozenset((*BOX, OBJECT_LABEL))
 
 
-class BoxTotals(NamedTuple):
-    """The totals of the boxes of one record."""
-
-    boxes: int | None
-    """Number of boxes; None if the record has no box features."""
-    area: float | None
-    """Sum of the areas, as a fraction of the image's area; None if a box lacks a side."""
-    smallest: float | None
-    """The smallest area."""
+_BoxTotals = tuple[int, float | None, float | None]
+"""The number of boxes of a record, the sum of their areas, as a fraction of the image's area, and
+the smallest area. The areas are None if a box lacks a side."""
 
 
 def may_have_boxes(example: Example) -> bool:
@@ -78,7 +231,7 @@ class BoxRows:
     def __len__(self) -> int:
         return len(self._records)
 
-    def add(self, record: int, key: str | None, example: Example) -> BoxTotals:
+    def add(self, record: int, key: str | None, example: Example) -> _BoxTotals:
         """Add the objects of one record.
 
         Lists of different lengths, which a check reports, are padded with nulls.
@@ -87,7 +240,7 @@ class BoxRows:
         labels = _values(example, OBJECT_LABEL, Kind.INT64)
         count = max(len(labels), *map(len, sides.values()))
         if not count:
-            return BoxTotals(0, 0.0, None)
+            return 0, 0.0, None
         for name, values in (*sides.items(), ("label_number", labels)):
             self._columns[name] += (*values, *[None] * (count - len(values)))
         for name, feature in MORE:
@@ -98,22 +251,23 @@ class BoxRows:
         self._records += [record] * count
         self._keys += [key] * count
         self._numbers += range(count)
-        return _totals(count, sides)
+        if any(len(each) != count for each in sides.values()):
+            return count, None, None
+        xmin, xmax, ymin, ymax = (np.array(sides[side], np.float64) for side in OBJECT_SIDES)
+        areas = (xmax - xmin) * (ymax - ymin)
+        return count, float(areas.sum()), float(areas.min())
 
     def to_arrow(self, pa: Any) -> Any:
         """The table."""
         # Other tools sometimes store whole numbers as floats: both kinds become floats here.
         numbers = {name: pa.array(self._columns[name], pa.float64()) for name in OBJECT_NUMBERS}
         numbers["label_number"] = pa.array(self._columns["label_number"], pa.int64())
-        named = [each for each in self._texts if each is not None]
-        order = np.cumsum([each is not None for each in self._texts]) - 1
-        absent = np.array([each is None for each in self._texts], np.bool_)
         return pa.table(
             {
                 "record": pa.array(self._records, pa.int64()),
                 "key": pa.array(self._keys, pa.string()),
                 "object": pa.array(self._numbers, pa.int64()),
-                "text": texts(pa, pa.array(named, pa.binary())).take(pa.array(order, mask=absent)),
+                "text": texts(pa, pa.array(self._texts, pa.binary())),
                 **{name: pa.array(self._columns[name], pa.float32()) for name in OBJECT_SIDES},
                 **numbers,
             }
@@ -127,14 +281,6 @@ def _values(example: Example, name: str, kind: Kind | None) -> tuple[Any, ...]:
         return ()
     expected = (kind,) if kind is not None else (Kind.INT64, Kind.FLOAT)
     return feature.values if feature.kind in expected else ()
-
-
-def _totals(count: int, sides: dict[str, tuple[Any, ...]]) -> BoxTotals:
-    if any(len(each) != count for each in sides.values()):
-        return BoxTotals(count, None, None)
-    xmin, xmax, ymin, ymax = (np.array(sides[side], np.float64) for side in OBJECT_SIDES)
-    areas = (xmax - xmin) * (ymax - ymin)
-    return BoxTotals(count, float(areas.sum()), float(areas.min()))
 
 
 CHUNK_ROWS = 1 << 18
@@ -161,16 +307,16 @@ class CatalogRows:
 
     def _begin(self) -> None:
         self._held = 0
-        self._records: list[npt.NDArray[np.int64]] = []
-        self._offsets: list[npt.NDArray[np.int64]] = []
-        self._lengths: list[npt.NDArray[np.int64]] = []
+        self._records: list[_Ints] = []
+        self._offsets: list[_Ints] = []
+        self._lengths: list[_Ints] = []
         self._digests: list[bytes] = []
         self._without_digest: list[int] = []
         self._keys: list[str | None] = []
         self._kinds: list[str | None] = []
         self._features: dict[int, FeatureCells] = {}
         self._images: dict[int, ImageHeader] = {}
-        self._box_rows: dict[int, BoxTotals] = {}
+        self._box_rows: dict[int, _BoxTotals] = {}
 
     def make_room(self) -> None:
         """Compress the rows if they take too much memory."""
@@ -207,9 +353,7 @@ class CatalogRows:
         self.rows += count
         return row
 
-    def add_column(
-        self, rows: npt.NDArray[np.int64], slot: Slot, column: Column, memory: bytes
-    ) -> None:
+    def add_column(self, rows: _Ints, slot: Slot, column: Column, memory: bytes) -> None:
         """Add the values that one feature has in records with the same layout."""
         cells = self._cells(slot.name, slot.kind)
         if cells is not None:
@@ -343,9 +487,9 @@ def _parquet(tables: Iterable[Any], schema: Any) -> bytes:
 
 
 def _column(pa: Any, table: Any, field: Any) -> Any:
-    """The column `field` of a table, converted to the type of `field`. If the table lacks the
-    column, its values are null, but the count of single values is 1. Single values become lists if
-    needed.
+    """The column `field` of a table, converted to the type of `field`. Single values become lists
+    if needed. If the table lacks the column, all values are null. Exception: a missing column of
+    counts is 1 in each row with a single value.
     """
     kind, number = field.name[:1], field.name[1:]
     if field.name in table.column_names:

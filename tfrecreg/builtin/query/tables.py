@@ -1,21 +1,32 @@
-"""The tables of a target over its Parquet files: `records`, `findings`, `ledger`."""
+"""The tables of a target over its Parquet files: `records`, `findings`, `ledger`.
+
+Each feature has a column of single values or of lists. ``NAME.count`` is the number of values. If
+some values are too large to be stored, ``NAME.size`` is their size in bytes. A feature with two
+kinds has a column for each kind. Columns about the image, the class and the boxes have short names,
+unless a feature has that name. DuckDB ignores case, so the second of two names that differ only in
+case gets ``_1``.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import chain, count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from blake3 import blake3
 
-from tfrecreg.builtin.query.catalog import ShardCatalog
-from tfrecreg.builtin.query.columns import FIXED, RecordColumns, class_names
-from tfrecreg.builtin.query.entries import (
+from tfrecreg.builtin.query.catalog import (
+    BOX_COLUMNS,
+    COLUMN_FEATURES,
+    IMAGE_COLUMNS,
     OBJECT_NUMBERS,
     OBJECT_SIDES,
     CatalogEntry,
+    CellColumns,
+    ShardCatalog,
     arrow_module,
     parquet,
     shown_text,
@@ -26,13 +37,180 @@ from tfrecreg.builtin.query.entries import (
 from tfrecreg.core.check.scan.interface import Target
 from tfrecreg.core.registry import layout
 from tfrecreg.core.registry.manifest import LEDGER_NAME
-from tfrecreg.core.schema.labels import OBJECT_LABEL
+from tfrecreg.core.schema.labels import IMAGE_LABEL, OBJECT_LABEL
 from tfrecreg.core.values.errors import StorageError, TfrecregError, UsageError
 from tfrecreg.core.values.findings import Location
 from tfrecreg.core.values.text import safe
 
 if TYPE_CHECKING:
     from tfrecreg.core.check.reports import Report
+
+FIXED = (
+    ("split", "VARCHAR"),
+    ("shard", "VARCHAR"),
+    ("record", "BIGINT"),
+    ("offset", "BIGINT"),
+    ("bytes", "BIGINT"),
+    ("key", "VARCHAR"),
+    ("digest", "VARCHAR"),
+    ("payload", "VARCHAR"),
+)
+"""Columns of every target, with their types."""
+_TYPES = {"bytes": "VARCHAR", "int64": "BIGINT", "float": "FLOAT"}
+_OWN = {"format": "VARCHAR", "boxes_area": "DOUBLE", "smallest_box": "DOUBLE"}
+_KIND_SUFFIXES = {"bytes": "text", "int64": "int64", "float": "float"}
+_IMAGE_LABEL_TEXT = "image/class/text"
+
+
+class CatalogColumn(NamedTuple):
+    """One column of `records`, after the fixed ones."""
+
+    name: str
+    sql_type: str
+    source: str
+    """Where the values come from. ``v``, ``n`` and ``s`` stand for a feature. ``has_images`` and
+    ``has_boxes`` stand for the column `own_name` of the files for which this is true. ``label``
+    stands for :attr:`RecordColumns.label`.
+    """
+    form: CellColumns | None = None
+    own_name: str = ""
+    """The column's name in the files."""
+
+    def of(self, entry: CatalogEntry) -> str:
+        """The SQL expression for this column if a single file is queried."""
+        null = f"NULL::{self.sql_type}"
+        if self.own_name:
+            return sql_name(self.own_name) if getattr(entry, self.source) else null
+        form = self.form
+        for number, each in enumerate(entry.features):
+            if form is None or (each.feature, each.kind) != (form.feature, form.kind):
+                continue
+            present = f"s{number}" if each.kind == "bytes" else f"v{number}"
+            if self.source == "s":
+                return f"s{number}"
+            if self.source == "n":
+                one = f"CASE WHEN {present} IS NULL THEN NULL ELSE 1 END"
+                return f"n{number}::BIGINT" if each.is_list else f"({one})::BIGINT"
+            if not each.has_values:
+                return null
+            if form.is_list and not each.is_list:
+                return f"CASE WHEN v{number} IS NULL THEN NULL ELSE [v{number}] END"
+            return f"v{number}"
+        return null
+
+
+class RecordColumns:
+    """The columns of `records`, after the fixed ones."""
+
+    def __init__(
+        self, entries: Sequence[CatalogEntry], labels: Mapping[str, Sequence[str]]
+    ) -> None:
+        forms = _forms(entries)
+        names = list(dict.fromkeys(each.feature for each in forms))
+        self.left_out = len(names) > COLUMN_FEATURES or any(each.left_out for each in entries)
+        """Whether only the first features have columns."""
+        kept = set(names[:COLUMN_FEATURES])
+        forms = sorted(each for each in forms if each.feature in kept)
+        self._taken = {name for name, _ in FIXED}
+        of_features = list(self._of_features(forms))
+        named = {
+            each.form.feature: each for each in of_features if each.source == "v" and each.form
+        }
+        self.label = _label(named, labels)
+        """The SQL expression for a record's class, and the expression's type. None without a class.
+        """
+        derived: list[CatalogColumn] = []
+        if self.label:
+            name = self._free("label", "label_name")
+            derived.append(CatalogColumn(name, self.label[1], "label"))
+        groups = (("has_images", "image", IMAGE_COLUMNS), ("has_boxes", "object", BOX_COLUMNS))
+        for source, prefix, columns in groups:
+            if any(getattr(each, source) for each in entries):
+                for own in columns:
+                    name, sql_type = self._free(own, f"{prefix}_{own}"), _OWN.get(own, "BIGINT")
+                    derived.append(CatalogColumn(name, sql_type, source, own_name=own))
+        self.columns = (*derived, *of_features)
+
+    def __iter__(self) -> Iterator[CatalogColumn]:
+        return iter(self.columns)
+
+    def _of_features(self, forms: Sequence[CellColumns]) -> Iterator[CatalogColumn]:
+        kinds: dict[str, int] = {}
+        for each in forms:
+            kinds[each.feature] = kinds.get(each.feature, 0) + 1
+        names = {}
+        for each in forms:
+            suffix = f".{_KIND_SUFFIXES[each.kind]}" if kinds[each.feature] > 1 else ""
+            names[each] = self._free(f"{each.feature or 'unnamed'}{suffix}")
+        for each, name in names.items():
+            value = _TYPES[each.kind]
+            if each.has_values:
+                yield CatalogColumn(name, f"{value}[]" if each.is_list else value, "v", each)
+            if each.is_list:
+                yield CatalogColumn(self._free(f"{name}.count"), "BIGINT", "n", each)
+            if each.kind == "bytes" and each.is_cut:
+                yield CatalogColumn(self._free(f"{name}.size"), "BIGINT", "s", each)
+
+    def _free(self, *names: str) -> str:
+        """The first name that is free, or else the last name with a number appended."""
+        numbered = (f"{names[-1]}_{number}" for number in count(1))
+        shown = (each.replace("\0", "\\x00") for each in chain(names, numbered))
+        name = next(each for each in shown if each.lower() not in self._taken)
+        self._taken.add(name.lower())
+        return name
+
+
+def _forms(entries: Iterable[CatalogEntry]) -> list[CellColumns]:
+    """The features in order of first appearance. A feature of several kinds is listed for each."""
+    found: dict[tuple[str, str], CellColumns] = {}
+    for each in entries:
+        for form in each.features:
+            key = form.feature, form.kind
+            found[key] = found[key].joined(form) if key in found else form
+    return list(found.values())
+
+
+def _label(
+    named: Mapping[str, CatalogColumn], labels: Mapping[str, Sequence[str]]
+) -> tuple[str, str] | None:
+    """The SQL expression for a record's class, and the type of the expression.
+
+    The class is the class name in the record, or else the label map's name for the class number, or
+    else the number. A name in the record is ignored if it is empty, or if any record has several
+    names.
+    """
+    numbers = [
+        each for each in (IMAGE_LABEL, *sorted(labels)) if _is_single(named.get(each), "BIGINT")
+    ]
+    said = named.get(_IMAGE_LABEL_TEXT)
+    ways = []
+    if said is not None and _is_single(said, "VARCHAR") and numbers[:1] in ([], [IMAGE_LABEL]):
+        ways.append(f"nullif({_single(said)}, '')")
+    if numbers:
+        number, names = _single(named[numbers[0]]), labels.get(numbers[0])
+        if not ways and not names:
+            return number, "BIGINT"
+        ways.append(class_names(number, names) if names else f"{number}::VARCHAR")
+    return (f"coalesce({', '.join(ways)})", "VARCHAR") if ways else None
+
+
+def _is_single(column: CatalogColumn | None, sql_type: str) -> bool:
+    """Whether a column has this type and at most one value per record."""
+    many = column is None or column.form is None or column.form.is_many
+    return column is not None and not many and column.sql_type.removesuffix("[]") == sql_type
+
+
+def _single(column: CatalogColumn) -> str:
+    name = sql_name(column.name)
+    return f"{name}[1]" if column.sql_type.endswith("[]") else name
+
+
+def class_names(number: str, names: Sequence[str]) -> str:
+    """The expression for the name of a class number, or for the number if it has no name."""
+    known = sql_list(sql_text(name) if name else "NULL" for name in names)
+    named = f"CASE WHEN {number} BETWEEN 0 AND {len(names) - 1} THEN {known}[{number} + 1] END"
+    return f"coalesce({named}, {number}::VARCHAR)"
+
 
 _FILES = 256
 """Number of files in one part of a view. SQL searches these files for the shard of each row."""
@@ -190,7 +368,9 @@ LEDGER_COLUMNS = {
 def write_findings(
     target: Target, catalogs: Sequence[ShardCatalog], report: str | None, path: str
 ) -> str:
-    """Write the findings of the last check, a row per location, if that check read these bytes."""
+    """Write a row per location of the last check's findings. If there is no such check of these
+    bytes, write nothing and return the reason.
+    """
     try:
         found = _report(target, report)
         why = "there is no report of a check" if found is None else ""
@@ -229,7 +409,7 @@ def _report(target: Target, report: str | None) -> Report | None:
 
 
 def write_ledger(target: Target, path: str) -> str:
-    """Write the ledger of a build: a row per skipped item and per remark."""
+    """Write a row per skipped item and remark of a build. If there are none, return the reason."""
     try:
         lines, why = ledger_lines(target), ""
     except TfrecregError as error:

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tfrecreg.builtin.query.ask import Questions, ask_targets, expect_sound
-from tfrecreg.builtin.query.catalog import ShardCatalog, state_of
-from tfrecreg.builtin.query.entries import arrow_module, shown_text
+from tfrecreg.builtin.query.catalog import ShardCatalog, arrow_module, shown_text, state_of
 from tfrecreg.core.check.scan.interface import Shard, Target
 from tfrecreg.core.values.errors import StorageError, UsageError
 from tfrecreg.core.values.progress import SILENT, Progress
@@ -25,16 +24,15 @@ def choosing_records(
     *,
     engine: Engine | None = None,
     progress: Progress = SILENT,
-    listed: bool = False,
 ) -> Iterator[list[NDArray[np.int64]]]:
-    """For each shard of the target, in order, the ascending numbers of the records that meet the
-    SQL condition.
+    """Select the records that meet an SQL condition. Yields an array per shard, in the order of the
+    shards, with the ascending numbers of its selected records.
 
-    If the condition is NULL for a record, the record is not selected. The numbers take 8 bytes per
-    selected record. Read the records inside the ``with`` block. At the end of the block, an error
-    is raised if a shard has changed.
+    A record for which the condition is NULL is not selected. The numbers take 8 bytes per selected
+    record. Read the records inside the ``with`` block, which raises an error at its end if a shard
+    has changed.
     """
-    chosen, read = _chosen(target, where, engine, progress, listed=listed)
+    chosen, read = _chosen(target, where, engine, progress, listed=False)
     try:
         yield chosen
     except Exception:

@@ -9,12 +9,13 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from blake3 import blake3
 from numpy.typing import NDArray
 
-from tfrecreg.builtin.statistics.options import DerivedFeature, StatisticsOptions
 from tfrecreg.builtin.statistics.sketches import (
     MAX_BYTES,
     CountedValue,
@@ -25,6 +26,10 @@ from tfrecreg.builtin.statistics.sketches import (
 )
 from tfrecreg.builtin.statistics.summary import NOT_UTF8, messages
 from tfrecreg.core.example.model import Kind
+from tfrecreg.core.schema.proto import parse_schema, schema_message
+
+if TYPE_CHECKING:
+    from tfrecreg.core.check.scan.interface import Target
 
 _Ints = NDArray[np.int64]
 
@@ -33,12 +38,86 @@ _BUCKETS = 10
 _TOP_VALUES = 20
 
 
+class DerivedFeature(NamedTuple):
+    """A feature of the schema that consists of other features."""
+
+    name: str
+    value: str
+    """The feature with the values."""
+    parts: tuple[str, ...]
+    """If `sparse` is true, the features with the indices; otherwise the feature with the
+    weights."""
+    sparse: bool
+
+
+_INT, _FLOAT = 2, 3
+"""The enum values INT and FLOAT of `FeatureType`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatisticsOptions:
+    """The options of statistics. Everything else follows the defaults of TFDV's `StatsOptions`."""
+
+    schema: str | None = None
+    """The text of a schema. It declares which bytes are images (`image_domain`), and which numbers
+    are categories.
+    """
+    schema_path: str = "schema"
+    """Origin of the schema text, for messages."""
+
+    @property
+    def digest(self) -> str:
+        """Hex blake3 of all options that the result depends on."""
+        return blake3((self.schema or "").encode()).hexdigest()
+
+    @classmethod
+    def of(cls, target: Target) -> StatisticsOptions:
+        """The default options, with the target's own schema."""
+        return cls(schema=target.schema, schema_path=target.schema_path or "schema")
+
+    def schema_proto(self) -> Any:
+        """The schema as a protobuf message. It is empty without a schema."""
+        return schema_message(parse_schema(self.schema or "", self.schema_path))
+
+    def images(self) -> tuple[str, ...]:
+        """The features with an image domain, for which TFDV needs only sizes."""
+        return tuple(
+            feature.name
+            for feature in self.schema_proto().feature
+            if feature.WhichOneof("domain_info") == "image_domain"
+        )
+
+    def categories(self) -> dict[str, Kind]:
+        """The features with categorical numbers, which are counted like strings, and their kind."""
+        found: dict[str, Kind] = {}
+        for feature in self.schema_proto().feature:
+            domain = feature.WhichOneof("domain_info")
+            if feature.type == _INT and (
+                domain in ("bool_domain", "natural_language_domain")
+                or feature.int_domain.is_categorical
+            ):
+                found[feature.name] = Kind.INT64
+            elif feature.type == _FLOAT and feature.float_domain.is_categorical:
+                found[feature.name] = Kind.FLOAT
+        return found
+
+    def derived(self) -> Iterator[DerivedFeature]:
+        """The sparse and weighted features."""
+        message = self.schema_proto()
+        for each in message.sparse_feature:
+            indices = tuple(sorted({index.name for index in each.index_feature}))
+            yield DerivedFeature(each.name, each.value_feature.name, indices, True)
+        for each in message.weighted_feature:
+            value, weight = (".".join(path.step) for path in (each.feature, each.weight_feature))
+            yield DerivedFeature(each.name, value, (weight,), False)
+
+
 class Values(NamedTuple):
     """The values of a feature in some examples."""
 
     kind: Kind
     per_example: _Ints
-    """Number of values per example. Examples in which the feature has no kind are left out."""
+    """Number of values per example, for the examples in which the feature has a kind."""
     numbers: NDArray[Any]
     """The values if they are INT64 or FLOAT; for BYTES, their sizes in bytes."""
     keys: Sequence[bytes] = ()
@@ -70,6 +149,10 @@ class Accumulator:
         """The features with too many values to count exactly."""
         return self._values.sketched
 
+    def kinds(self) -> dict[str, Kind]:
+        """The kind of each feature; UNSET if it has none in any example."""
+        return {name: feature.kind for name, feature in self._features.items()}
+
     def add(self, rows: ExampleColumns) -> None:
         """Add examples."""
         self._examples += rows.num_rows
@@ -84,7 +167,7 @@ class Accumulator:
                 feature.not_utf8 += sum(
                     count for value, count in counted.items() if _text(value) is None
                 )
-            elif self._is_category(name, values.kind):
+            elif self._categories.get(name) is values.kind:
                 counted, size = _categories(values.numbers)
                 feature.size += size
             else:
@@ -123,9 +206,6 @@ class Accumulator:
         dataset.features.sort(key=lambda each: tuple(each.path.step))
         return found
 
-    def _is_category(self, name: str, kind: Kind) -> bool:
-        return self._categories.get(name) is kind
-
     def _fill(self, proto: Any, name: str, feature: _Feature, frequent: Frequent | None) -> None:
         kind = feature.kind
         if kind in (Kind.UNSET, Kind.BYTES):
@@ -135,7 +215,7 @@ class Accumulator:
         if proto.type == proto.BYTES:
             stats = proto.bytes_stats
             feature.fill_sizes(stats)
-        elif proto.type == proto.STRING or self._is_category(name, kind):
+        elif proto.type == proto.STRING or self._categories.get(name) is kind:
             stats = proto.string_stats
             stats.SetInParent()
             stats.invalid_utf8_count = feature.not_utf8
@@ -264,7 +344,7 @@ class _Feature:
 
 
 class _Parts:
-    """Compares the parts of a derived feature. Examples without any of its parts are left out."""
+    """Compares the parts of a derived feature, in the examples that have at least one part."""
 
     def __init__(self) -> None:
         self.missing: Counter[str] = Counter()

@@ -6,7 +6,7 @@ A cache file consists of a line of JSON and the serialized proto. Invalid files 
 from __future__ import annotations
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -18,8 +18,12 @@ from weakref import WeakValueDictionary
 import numpy as np
 from blake3 import blake3
 
-from tfrecreg.builtin.statistics.accumulate import Accumulator, ExampleColumns, Values
-from tfrecreg.builtin.statistics.options import StatisticsOptions
+from tfrecreg.builtin.statistics.accumulate import (
+    Accumulator,
+    ExampleColumns,
+    StatisticsOptions,
+    Values,
+)
 from tfrecreg.builtin.statistics.sketches import MAX_BYTES, value_key
 from tfrecreg.builtin.statistics.summary import parse_proto
 from tfrecreg.core.check.scan.interface import Need, Shard, Target, Validator, Visitor
@@ -48,21 +52,16 @@ class LeftOut:
     """Number of damaged places. A place may contain more than one record."""
     large: int = 0
     """Number of records that are too large for memory."""
-    kinds: dict[PayloadKind, int] = field(default_factory=dict)
+    kinds: Counter[PayloadKind] = field(default_factory=Counter)
     """Number of records that are not Examples, by kind."""
 
     def __bool__(self) -> bool:
         return bool(self.damaged or self.large or self.kinds)
 
-    def count(self, kind: PayloadKind, number: int = 1) -> None:
-        """Count records that are not Examples."""
-        self.kinds[kind] = self.kinds.get(kind, 0) + number
-
     def merge(self, other: LeftOut) -> None:
         self.damaged += other.damaged
         self.large += other.large
-        for kind, number in other.kinds.items():
-            self.count(kind, number)
+        self.kinds.update(other.kinds)
 
     def __str__(self) -> str:
         """A text such as ``2 damaged, 1 too large for memory, 3 events``; may be empty."""
@@ -82,22 +81,19 @@ class Conflict:
     """The feature with two types; empty if there are too many features."""
     types: tuple[str, ...] = ()
     """Two of ``bytes``, ``float`` and ``int64``, in alphabetical order."""
-    features: int = 0
-    """Number of features found before the statistics were stopped."""
 
-    def text(self, records: str = "records") -> str:
+    def __str__(self) -> str:
         if self.types:
             one, other = self.types
-            return f"{one} values in some {records} and {other} values in others"
-        most = f"statistics support at most {MAX_FEATURES:,} features"
-        return f"{self.features:,} features or more: {most}"
+            return f"{one} values in some examples and {other} values in others"
+        return f"more than {MAX_FEATURES:,} features, which statistics do not support"
 
     def error(self) -> RefusedError:
         """The error for a caller that needs statistics."""
         if not self.types:
-            return RefusedError(f"the records have {self.text()}")
+            return RefusedError(f"the records have {self}")
         return RefusedError(
-            f"`{self.feature}` has {self.text()}, which statistics do not support: "
+            f"`{self.feature}` has {self}, which statistics do not support: "
             "`tfrecreg check` names the records (SCH003)"
         )
 
@@ -111,19 +107,18 @@ class StatisticsPart:
         self.left_out = LeftOut()
         self.conflict: Conflict | None = None
         """Why there are no statistics; None if there are some."""
-        self.types: dict[str, str] = {}
-        """The type of the values of each feature."""
         self.is_sound = True
         """Whether the bytes of all shards match the manifest. Known only if digests are computed.
         """
         self._accumulator: Accumulator | None = Accumulator(options, max_value_bytes)
         """Accumulates the statistics. None after a conflict: then only examples are counted."""
 
-    def add(self, batch: ExampleColumns) -> None:
-        """Add examples. Call :meth:`note_types` with their types first."""
-        self.examples += batch.num_rows
+    def add(self, rows: ExampleColumns) -> None:
+        """Add examples."""
+        self.examples += rows.num_rows
+        self._expect({name: values.kind for name, values in rows.columns.items()})
         if self._accumulator is not None:
-            self._accumulator.add(batch)
+            self._accumulator.add(rows)
 
     def clash(self, conflict: Conflict) -> None:
         """Record a conflict, and stop the statistics."""
@@ -137,9 +132,10 @@ class StatisticsPart:
         self.is_sound &= other.is_sound
         if other.conflict is not None:
             self.clash(other.conflict)
-        self.note_types(other.types)
-        if self._accumulator is not None and other._accumulator is not None:
-            self._accumulator.merge(other._accumulator)
+        if other._accumulator is not None:
+            self._expect(other._accumulator.kinds())
+            if self._accumulator is not None:
+                self._accumulator.merge(other._accumulator)
 
     def proto(self) -> Any:
         """TFDV's `DatasetFeatureStatisticsList`, with one dataset."""
@@ -153,16 +149,15 @@ class StatisticsPart:
         """Features with too many distinct values to count exactly."""
         return self._accumulator.sketched if self._accumulator is not None else ()
 
-    def note_types(self, types: dict[str, str]) -> None:
-        """Record the types of features in further examples, and any conflict between types."""
-        count = len(self.types.keys() | types.keys())
-        if count > MAX_FEATURES:
-            self.clash(Conflict(features=count))
-            return
-        for name, kind in types.items():
-            known = self.types.setdefault(name, kind)
-            if known != kind:
-                self.clash(Conflict(name, (min(known, kind), max(known, kind))))
+    def _expect(self, more: Mapping[str, Kind]) -> None:
+        """Record any conflict with the kinds of features in further examples."""
+        known = self._accumulator.kinds() if self._accumulator is not None else {}
+        if len(known.keys() | more.keys()) > MAX_FEATURES:
+            self.clash(Conflict())
+        for name, kind in more.items():
+            kinds = {kind, known.get(name, kind)} - {Kind.UNSET}
+            if len(kinds) > 1:
+                self.clash(Conflict(name, tuple(sorted(kind.name.lower() for kind in kinds))))
 
 
 class StatisticsVisitor(Visitor):
@@ -171,7 +166,7 @@ class StatisticsVisitor(Visitor):
     def __init__(self, options: StatisticsOptions, entry: ShardEntry | None = None) -> None:
         self._entry = entry
         self._images = frozenset(options.images())
-        self._derives = bool(options.derived())
+        self._derives = any(options.derived())
         self._part = StatisticsPart(options)
         self.closed: StatisticsPart | None = None
         """The finished part; None before :meth:`close`."""
@@ -188,13 +183,13 @@ class StatisticsVisitor(Visitor):
             }
             lengths = {name: slot.values for name, (slot, _) in columns.items()}
             shared = [(lengths, len(positions))] if self._derives else []
-            self._add(ExampleColumns(len(positions), found, shared))
+            self._part.add(ExampleColumns(len(positions), found, shared))
         decoded: list[Example] = []
         for position in rest:
             example = batch.example(position)
             kind = kind_of(batch.memory, batch.starts[position], batch.lengths[position], example)
             if kind is not PayloadKind.EXAMPLE or example is None:
-                self._part.left_out.count(kind)
+                self._part.left_out.kinds[kind] += 1
                 continue
             decoded.append(example)
         if decoded:
@@ -220,12 +215,7 @@ class StatisticsVisitor(Visitor):
                 for each in examples
             )
             found = found._replace(lengths=[(each, 1) for each in lengths])
-        self._add(found)
-
-    def _add(self, rows: ExampleColumns) -> None:
-        kinds = {name: values.kind for name, values in rows.columns.items()}
-        self._part.note_types({name: kind.name.lower() for name, kind in kinds.items() if kind})
-        self._part.add(rows)
+        self._part.add(found)
 
     def _values(self, slot: Slot, column: Column, memory: bytes) -> Values:
         counts = np.full(len(column.start), slot.values, np.int64)
@@ -253,13 +243,10 @@ def _columns(examples: Sequence[Example], images: frozenset[str]) -> ExampleColu
             features[name].append(feature)
     columns = {}
     for name, found in features.items():
+        found = [feature for feature in found if feature.kind]
         kinds = {feature.kind for feature in found}
-        if Kind.UNSET in kinds:
-            found = [feature for feature in found if feature.kind]
-            kinds.discard(Kind.UNSET)
         if len(kinds) > 1:
-            one, other = (kind.name.lower() for kind in sorted(kinds)[:2])
-            return Conflict(name, (min(one, other), max(one, other)))
+            return Conflict(name, tuple(sorted(kind.name.lower() for kind in kinds)[:2]))
         columns[name] = _column(max(kinds, default=Kind.UNSET), found, name in images)
     return ExampleColumns(len(examples), columns)
 
@@ -334,14 +321,8 @@ class StatisticsScan(Validator):
 
 
 def by_split(parts: Iterable[tuple[Shard, StatisticsPart]]) -> dict[str, StatisticsPart]:
-    """One part per split, sorted by the names of the splits."""
-    found: dict[str, StatisticsPart] = {}
-    for shard, part in parts:
-        if shard.split in found:
-            found[shard.split].merge(part)
-        else:
-            found[shard.split] = part
-    return dict(sorted(found.items()))
+    """The parts of the splits, sorted by the names of the splits."""
+    return dict(sorted((shard.split, part) for shard, part in parts))
 
 
 class StatisticsCollector(StatisticsScan):
@@ -401,7 +382,7 @@ class StatisticsCache:
             told = strict_json(head)
             if told["blake3"] != blake3(body).hexdigest():
                 return None
-            kinds = {PayloadKind(kind): int(count) for kind, count in told["kinds"].items()}
+            kinds = Counter({PayloadKind(kind): int(n) for kind, n in told["kinds"].items()})
             return SplitStatistics(
                 split=split,
                 examples=int(told["examples"]),

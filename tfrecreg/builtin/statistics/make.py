@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from tfrecreg.builtin.statistics.accumulate import StatisticsOptions
 from tfrecreg.builtin.statistics.collect import (
     SplitStatistics,
     StatisticsCache,
     StatisticsCollector,
 )
-from tfrecreg.builtin.statistics.options import StatisticsOptions
 from tfrecreg.builtin.statistics.summary import (
     STATS_COLUMNS,
     FeatureSummary,
@@ -173,7 +173,12 @@ class StatsOfCheck:
             if collector.parts[name].is_sound and name in self._contents:
                 self._cache.remember(statistics, self._contents[name], collector.options)
         everything = sorted({**self._known, **made}.values(), key=lambda each: each.split)
-        _expect_examples(target, everything)
+        if not any(each.examples for each in everything):
+            left_out = "; ".join(str(each.left_out) for each in everything if each.left_out)
+            raise UsageError(
+                f"`{target.name}` has no Examples to compute statistics from: "
+                f"{left_out or 'it has no records'}"
+            )
         splits = (
             SplitStats(each, _chosen(each, features), each.split not in made) for each in everything
         )
@@ -203,17 +208,6 @@ def _contents(target: Target) -> dict[str, str]:
     missing = {entry.split for entry in target.manifest.shards if entry.path not in here}
     wanted = {shard.split for shard in target.shards} - missing
     return {each.name: each.content for each in target.manifest.splits if each.name in wanted}
-
-
-def _expect_examples(target: Target, everything: Sequence[SplitStatistics]) -> None:
-    """Refuse a target that has no Examples."""
-    if any(each.examples for each in everything):
-        return
-    told = "; ".join(str(each.left_out) for each in everything if each.left_out)
-    raise UsageError(
-        f"`{target.name}` has no Examples to compute statistics from"
-        + (f": {told}" if told else ": it has no records")
-    )
 
 
 def _chosen(statistics: SplitStatistics, globs: Sequence[str]) -> tuple[FeatureSummary, ...]:

@@ -49,9 +49,9 @@ def messages() -> Any:
     return importlib.import_module("tensorflow_metadata.proto.v0.statistics_pb2")
 
 
-Type = Literal["int64", "float", "bytes", "picture", "struct"]
+Type = Literal["int64", "float", "bytes", "picture"]
 
-_TYPES: tuple[Type, ...] = ("int64", "float", "bytes", "picture", "struct")
+_TYPES: tuple[Type, ...] = ("int64", "float", "bytes", "picture")
 """Types, indexed by TFDV's enum. BYTES means bytes with an image domain. STRING means any other
 bytes."""
 
@@ -129,7 +129,7 @@ def summarize(proto: Any) -> Iterator[FeatureSummary]:
     for dataset in proto.datasets:
         for feature in dataset.features:
             # Sparse and weighted features have statistics only for their parts.
-            if feature.WhichOneof("stats") or not feature.custom_stats:
+            if feature.WhichOneof("stats"):
                 yield _summary(feature)
 
 
@@ -157,16 +157,15 @@ def number_buckets(proto: Any, names: Collection[str]) -> dict[str, list[Bucket]
 
 
 def _name(feature: Any) -> str:
-    return ".".join(feature.path.step) or str(feature.name)
+    return ".".join(feature.path.step)
 
 
 def _summary(feature: Any) -> FeatureSummary:
-    stats = getattr(feature, feature.WhichOneof("stats") or "string_stats")
-    common = stats.common_stats
+    common = getattr(feature, feature.WhichOneof("stats")).common_stats
     detail, histogram = _detail(feature, common.tot_num_values)
     return FeatureSummary(
         name=_name(feature),
-        type=_TYPES[feature.type] if feature.type < len(_TYPES) else "struct",
+        type=_TYPES[feature.type],
         present=int(common.num_non_missing),
         missing=int(common.num_missing),
         values=int(common.tot_num_values),
@@ -184,8 +183,8 @@ def _detail(feature: Any, values: int) -> tuple[Numbers | Texts | Image | None, 
         return None, ()
     if kind == "num_stats":
         stats = feature.num_stats
-        standard = next((each for each in stats.histograms if each.type == each.STANDARD), None)
-        nan = int(standard.num_nan) if standard is not None else 0
+        standard = next(each for each in stats.histograms if each.type == each.STANDARD)
+        nan = int(standard.num_nan)
         if nan == values:
             none = math.nan
             return Numbers(none, none, none, none, none, 0, nan), ()
@@ -198,12 +197,10 @@ def _detail(feature: Any, values: int) -> tuple[Numbers | Texts | Image | None, 
                 for bound in (each.buckets[0].low_value, *(b.high_value for b in each.buckets))
             ),
         )
-        return numbers, tuple(each.sample_count for each in standard.buckets) if standard else ()
+        return numbers, tuple(each.sample_count for each in standard.buckets)
     if kind == "bytes_stats":
         sizes = feature.bytes_stats
         return Image(sizes.avg_num_bytes, sizes.min_num_bytes, sizes.max_num_bytes), ()
-    if kind != "string_stats":
-        return None, ()
     text = feature.string_stats
     top = tuple((each.value, each.frequency) for each in text.top_values)
     ranks = tuple(each.sample_count for each in text.rank_histogram.buckets[:_BARS])
@@ -217,7 +214,6 @@ STATS_COLUMNS = (
 """Headings of the columns of :func:`stats_row`."""
 
 _BLOCKS = "▁▂▃▄▅▆▇█"
-_ROWS_BARS = 10
 _TOP = 3
 _SHOWN = 24
 """Maximum length of a shown value, in characters."""
@@ -299,7 +295,7 @@ def sparkline(counts: Sequence[float]) -> str:
 
     A space stands for zero. Every other count is drawn with at least the lowest block.
     """
-    shown = counts[:_ROWS_BARS]
+    shown = counts[:_BARS]
     most = max(shown, default=0)
     if most <= 0:
         return ""

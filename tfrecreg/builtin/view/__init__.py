@@ -53,6 +53,4 @@ def command(
             # A browser in the terminal runs until the user leaves it.
             threading.Thread(target=webbrowser.open, args=(server.url,), daemon=True).start()
 
-    for note in server.notes:
-        session.err.print(note)
     server.run(ready)

@@ -25,8 +25,7 @@ from starlette.routing import Route
 from tfrecreg.builtin.view.background import ASKER, Asker
 from tfrecreg.builtin.view.browsed import Browsed, Opened
 from tfrecreg.builtin.view.compare import Comparisons
-from tfrecreg.builtin.view.media import SIZES, medium, part_of, thumbnail, whole
-from tfrecreg.builtin.view.record import whole_record
+from tfrecreg.builtin.view.record import SIZES, medium, part_of, thumbnail, whole, whole_record
 from tfrecreg.builtin.view.selections import (
     ChosenRecords,
     ViewChoice,
@@ -36,7 +35,6 @@ from tfrecreg.builtin.view.selections import (
     keys,
     python_line,
 )
-from tfrecreg.builtin.view.shards import ChangedShardError
 from tfrecreg.core.values.errors import (
     NoSuchNameError,
     NoSuchRecordError,
@@ -58,36 +56,7 @@ _TYPES = {
 _IMMUTABLE = "private, max-age=31536000, immutable"
 
 
-class Asked:
-    """The parameters of a request, converted."""
-
-    def __init__(self, request: Request) -> None:
-        self._path = request.path_params
-        self._query = request.query_params
-        self.range = request.headers.get("range", "")
-
-    def text(self, name: str, default: str = "") -> str:
-        """The last value of a parameter."""
-        found = self._query.getlist(name)
-        return found[-1] if found else default
-
-    def texts(self, name: str) -> tuple[str, ...]:
-        return tuple(each for each in self._query.getlist(name) if each)
-
-    def number(self, name: str, default: int | None = None) -> int:
-        found = self._path.get(name)
-        if found is None:
-            found = self.text(name, "" if default is None else str(default))
-        text = str(found)
-        if not (text.isascii() and text.isdigit() and len(text) < 16):
-            raise UsageError(f"`{name}` should be a number, found `{text}`")
-        return int(text)
-
-    def name(self, name: str) -> str:
-        return str(self._path[name])
-
-
-Handler = Callable[[Asked], Response | dict[str, Any]]
+Handler = Callable[[Request], Response | dict[str, Any]]
 
 
 class Viewer:
@@ -106,9 +75,9 @@ class Viewer:
         of_record = "{shard}/{record}"
         handlers: dict[str, Handler] = {
             "/": lambda _: _static("index.html"),
-            "/static/{path:path}": lambda asked: _static(asked.name("path")),
+            "/static/{path:path}": lambda asked: _static(asked.path_params["path"]),
             "/api/targets": lambda _: self._opened.to_json(),
-            "/api/open": lambda asked: self._opened.open(asked.text("name")).entry(),
+            "/api/open": lambda asked: self._opened.open(_text(asked, "name")).entry(),
             of_target: lambda asked: self._of(asked).summary(),
             f"{of_target}/records": self._records,
             f"{of_target}/thumb/{of_record}": self._thumb,
@@ -117,7 +86,7 @@ class Viewer:
             f"{of_target}/record/{of_record}": lambda asked: whole_record(*self._place(asked)),
             f"{of_target}/select": self._select,
             f"{of_target}/facets": self._facets,
-            f"{of_target}/findings": lambda asked: self._of(asked).report.to_json(),
+            f"{of_target}/findings": self._findings,
             f"{of_target}/save": self._save,
             "/api/compare": lambda asked: self._comparisons.summary(*self._both(asked)),
             "/api/compare/records": self._compared,
@@ -133,22 +102,21 @@ class Viewer:
         ]
         return Starlette(routes=routes, exception_handlers={HTTPException: _unknown})
 
-    def _of(self, asked: Asked) -> Browsed:
-        return self._opened[asked.number("target")]
+    def _of(self, asked: Request) -> Browsed:
+        return self._opened[_number(asked, "target")]
 
-    def _records(self, asked: Asked) -> dict[str, Any]:
-        start, count = asked.number("from", 0), asked.number("count", 60)
-        found = self._of(asked).records(asked.text("selection"), start, count)
-        self._opened.shown()
+    def _records(self, asked: Request) -> dict[str, Any]:
+        found = self._of(asked).records(_text(asked, "selection"), *_page(asked))
+        self._opened.shown.set()
         return found
 
-    def _thumb(self, asked: Asked) -> Response:
+    def _thumb(self, asked: Request) -> Response:
         browsed, number = self._place(asked)
-        size = min(max(asked.number("size", 160), SIZES[0]), SIZES[1])
+        size = min(max(_number(asked, "size", 160), SIZES[0]), SIZES[1])
         seen, _ = browsed.shards.place(number)
-        version = asked.text("v")
+        version = _text(asked, "v")
         if version and version != seen.identity:
-            raise ChangedShardError("the shard has changed since this address was made")
+            raise StorageError("the shard has changed since this address was made")
         try:
             picture = thumbnail(browsed.image(number), size)
         except ValueError as error:
@@ -158,37 +126,36 @@ class Viewer:
         picture.headers["cache-control"] = _IMMUTABLE if version else "no-store"
         return picture
 
-    def _image(self, asked: Asked) -> Response:
+    def _image(self, asked: Request) -> Response:
         browsed, number = self._place(asked)
-        return whole(browsed.image(number, asked.text("feature") or None))
+        return whole(browsed.image(number, _text(asked, "feature") or None))
 
-    def _media(self, asked: Asked) -> Response:
+    def _media(self, asked: Request) -> Response:
         browsed, number = self._place(asked)
-        found = medium(browsed.example(number), asked.text("feature") or None)
-        return part_of(*found, asked.range)
+        found = medium(browsed.example(number), _text(asked, "feature") or None)
+        return part_of(*found, asked.headers.get("range", ""))
 
-    def _place(self, asked: Asked) -> tuple[Browsed, int]:
+    def _place(self, asked: Request) -> tuple[Browsed, int]:
         browsed = self._of(asked)
-        number = browsed.shards.number(asked.number("shard"), asked.number("record"))
+        number = browsed.shards.number(_number(asked, "shard"), _number(asked, "record"))
         return browsed, number
 
-    def _both(self, asked: Asked) -> tuple[Browsed, Browsed]:
-        return self._opened[asked.number("a")], self._opened[asked.number("b")]
+    def _both(self, asked: Request) -> tuple[Browsed, Browsed]:
+        return self._opened[_number(asked, "a")], self._opened[_number(asked, "b")]
 
-    def _compared(self, asked: Asked) -> dict[str, Any]:
-        start, count = asked.number("from", 0), asked.number("count", 60)
-        kind = asked.text("kind", "changed")
-        return self._comparisons.records(*self._both(asked), kind, start, count)
+    def _compared(self, asked: Request) -> dict[str, Any]:
+        kind = _text(asked, "kind") or "changed"
+        return self._comparisons.records(*self._both(asked), kind, *_page(asked))
 
-    def _select(self, asked: Asked) -> dict[str, Any]:
+    def _select(self, asked: Request) -> dict[str, Any]:
         browsed = self._of(asked)
         choice = ViewChoice(
-            splits=asked.texts("split"),
-            where=tuple(each for each in asked.texts("where") if each.strip()),
-            sort=asked.text("sort"),
-            descending=asked.text("desc") in ("1", "true"),
-            findings=asked.texts("findings"),
-            changed_since=asked.text("changed_since"),
+            splits=_texts(asked, "split"),
+            where=tuple(each for each in _texts(asked, "where") if each.strip()),
+            sort=_text(asked, "sort"),
+            descending=_text(asked, "desc") == "1",
+            findings=_texts(asked, "findings"),
+            changed_since=_text(asked, "changed_since"),
         )
         found = self._chosen(browsed, choice)
         return {
@@ -210,29 +177,33 @@ class Viewer:
             among.append(self._comparisons.changed_since(choice.changed_since, browsed))
         return browsed.selections.select(choice, among)
 
-    def _facets(self, asked: Asked) -> dict[str, Any]:
+    def _facets(self, asked: Request) -> dict[str, Any]:
         browsed = self._of(asked)
-        selection = browsed.selections.get(asked.text("selection"))
+        selection = browsed.selections.get(_text(asked, "selection"))
         without = {
             column: self._chosen(browsed, less)
             if less.findings or less.changed_since
-            # Conditions are counted by a query: nobody needs the numbers.
+            # A query counts the records, so their numbers are not needed.
             else ChosenRecords(less, range(0))
-            for column, less in _less(selection.choice, asked.texts("own"))
+            for column, less in _less(selection.choice, _texts(asked, "own"))
         }
         facets = browsed.facets.of(
             selection,
             browsed.report.codes,
             without,
-            column=asked.text("column"),
-            find=asked.text("find"),
+            column=_text(asked, "column"),
+            find=_text(asked, "find"),
         )
         return {"facets": facets}
 
-    def _save(self, asked: Asked) -> Response:
+    def _findings(self, asked: Request) -> dict[str, Any]:
         browsed = self._of(asked)
-        selection = browsed.selections.get(asked.text("selection"))
-        form = asked.text("as")
+        return browsed.report.to_json(len(browsed.shards))
+
+    def _save(self, asked: Request) -> Response:
+        browsed = self._of(asked)
+        selection = browsed.selections.get(_text(asked, "selection"))
+        form = _text(asked, "as")
         if form == "keys":
             parts, headers = keys(browsed, selection), _attachment("keys.csv")
             return StreamingResponse(parts, 200, headers, "text/csv; charset=utf-8")
@@ -242,6 +213,27 @@ class Viewer:
         return Response(body, 200, _attachment("dataset.toml"), "text/plain; charset=utf-8")
 
 
+def _text(asked: Request, name: str) -> str:
+    return asked.query_params.get(name, "")
+
+
+def _texts(asked: Request, name: str) -> tuple[str, ...]:
+    return tuple(filter(None, asked.query_params.getlist(name)))
+
+
+def _number(asked: Request, name: str, default: int | None = None) -> int:
+    """The number in the path or, if there is none, in the query."""
+    text = str(asked.path_params.get(name, asked.query_params.get(name, default)))
+    if not (text.isascii() and text.isdigit() and len(text) < 16):
+        raise UsageError(f"`{name}` should be a number, found `{text}`")
+    return int(text)
+
+
+def _page(asked: Request) -> tuple[int, int]:
+    """The number of the first record that the answer shows, and how many it shows."""
+    return _number(asked, "from", 0), _number(asked, "count", 60)
+
+
 def _less(choice: ViewChoice, own: Iterable[str]) -> Iterator[tuple[str, ViewChoice]]:
     """For each column whose facet added a condition, yield the column and the choice without this
     condition."""
@@ -249,11 +241,9 @@ def _less(choice: ViewChoice, own: Iterable[str]) -> Iterator[tuple[str, ViewCho
         yield "split", replace(choice, splits=())
     for each in own:
         column, _, condition = each.partition("~")
-        if condition in choice.where:
-            rest = list(choice.where)
-            rest.reverse()  # the user's own condition comes first, and may equal the facet's
-            rest.remove(condition)
-            yield unquote(column), replace(choice, where=tuple(reversed(rest)))
+        rest = tuple(each for each in choice.where if each != condition)
+        if rest != choice.where:
+            yield unquote(column), replace(choice, where=rest)
 
 
 def _attachment(name: str) -> dict[str, str]:
@@ -277,8 +267,8 @@ def _static(path: str) -> Response:
 
 def _endpoint(handler: Handler, limit: anyio.CapacityLimiter) -> Callable[[Request], Any]:
     async def endpoint(request: Request) -> Response:
-        asked, asker = Asked(request), Asker()
-        answer = Response(status_code=499)  # nobody reads it
+        asker = Asker()
+        answer = Response(status_code=499)  # the client has disconnected
 
         async def follow(group: anyio.abc.TaskGroup) -> None:
             while (await request.receive())["type"] != "http.disconnect":
@@ -290,7 +280,7 @@ def _endpoint(handler: Handler, limit: anyio.CapacityLimiter) -> Callable[[Reque
             async with anyio.create_task_group() as group:
                 group.start_soon(follow, group)
                 answer = await anyio.to_thread.run_sync(
-                    _answered, handler, asked, asker, limiter=limit
+                    _answered, handler, request, asker, limiter=limit
                 )
                 group.cancel_scope.cancel()
         finally:
@@ -300,7 +290,7 @@ def _endpoint(handler: Handler, limit: anyio.CapacityLimiter) -> Callable[[Reque
     return endpoint
 
 
-def _answered(handler: Handler, asked: Asked, asker: Asker) -> Response:
+def _answered(handler: Handler, asked: Request, asker: Asker) -> Response:
     """The response to one request; an error becomes a JSON error response."""
     ASKER.set(asker)  # set in a copy of the context
     try:
@@ -311,7 +301,7 @@ def _answered(handler: Handler, asked: Asked, asker: Asker) -> Response:
             status = 404
         return _error(status, error.message, error.hint)
     except Exception as error:
-        # A bug of ours, or of a plugin: the viewer goes on.
+        # The viewer continues after an error in its own code or in a plugin.
         traceback.print_exc(file=sys.stderr)
         return _error(500, f"{type(error).__name__}: {safe(str(error), limit=300)}", "")
     if not isinstance(found, Response):

@@ -1,25 +1,33 @@
-"""Makes the catalog of a target in the background, and reports the progress."""
+"""Makes the catalog of a target, and checks the target, in the background."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from contextvars import ContextVar
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
-from tfrecreg.builtin.query.answers import answer_rows
+from tfrecreg.builtin.query.ask import Questions, answer_rows, ask_targets
 from tfrecreg.builtin.query.catalog import CatalogCache, state_of
+from tfrecreg.builtin.view.shards import ViewedShards
+from tfrecreg.core.check.options import CheckOptions
+from tfrecreg.core.check.reports import Report, location_lines
 from tfrecreg.core.check.scan.interface import Target
+from tfrecreg.core.check.target import check_target
+from tfrecreg.core.registry.registry import Registry
+from tfrecreg.core.values.config import Config
 from tfrecreg.core.values.errors import FailureError, TfrecregError, UsageError
+from tfrecreg.core.values.findings import Finding
 from tfrecreg.core.values.progress import Silent
 from tfrecreg.core.values.text import safe, si_bytes
 from tfrecreg.core.workers.interface import Engine
+from tfrecreg.core.workers.local import LocalEngine
 
 if TYPE_CHECKING:
-    from tfrecreg.builtin.query.ask import Questions
     from tfrecreg.builtin.query.connection import Connection
 
 REMOTE_BYTES = 1 << 30
@@ -82,26 +90,41 @@ class Counted(Silent):
         self.done += records
 
 
-class Catalog:
+class Background:
+    """Work that a thread does while the viewer answers."""
+
+    def __init__(self, target: Target, state: str) -> None:
+        self._target = target
+        self._progress = Counted()
+        self.state = state
+        """``ready`` after the work, another word during it or if it failed."""
+        self.why = ""
+        """The reason why there is no result, as escaped text."""
+
+    def stop(self) -> None:
+        self._progress.stopping.set()
+
+    def to_json(self, records: int) -> dict[str, Any]:
+        done = records if self.state == "ready" else min(self._progress.done, records)
+        return {"state": self.state, "done": done, "of": records, "why": self.why}
+
+
+class Catalog(Background):
     """The tables of a target, which exist after :meth:`make`. Safe for threads."""
 
     def __init__(self, target: Target, engine: Engine) -> None:
-        self._target = target
+        super().__init__(target, "making")
         self._engine = engine
         self._questions: Questions | None = None
         self._ended = threading.Event()
         self._changed = threading.Condition()
         self._asking = 0
-        self._progress = Counted()
         self._columns: tuple[tuple[str, str], ...] = ()
-        self.state: Literal["making", "ready", "unavailable"] = "making"
-        self.why = ""
-        """The reason why there are no tables, as escaped text."""
         self.notes: tuple[str, ...] = ()
         """What the tables do not contain."""
 
     def close(self) -> None:
-        self._progress.stopping.set()
+        self.stop()
         with self._changed:
             questions, self._questions = self._questions, None
             self._changed.wait_for(lambda: not self._asking, _FAREWELL)
@@ -111,10 +134,6 @@ class Catalog:
     @property
     def is_closed(self) -> bool:
         return self._progress.stopping.is_set()
-
-    def to_json(self, records: int) -> dict[str, Any]:
-        done = records if self.state == "ready" else min(self._progress.done, records)
-        return {"state": self.state, "done": done, "of": records, "why": self.why}
 
     @property
     def columns(self) -> tuple[tuple[str, str], ...] | None:
@@ -133,10 +152,7 @@ class Catalog:
                         f"the shards behind a URL exceed {si_bytes(REMOTE_BYTES)}, so no catalog "
                         f"is made automatically: `tfrecreg query {self._target.name}` makes it"
                     )
-            ask = import_module("tfrecreg.builtin.query.ask")
-            questions: Questions = ask.ask_targets(
-                [self._target], engine=self._engine, progress=self._progress
-            )
+            questions = ask_targets([self._target], engine=self._engine, progress=self._progress)
             columns = tuple(questions.connection.describe("records"))
             # Arrow imports pandas for the first answer: no user should wait for that.
             _, batches = questions.connection.batches("SELECT shard FROM records LIMIT 1")
@@ -189,3 +205,115 @@ class Catalog:
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         with self.asking() as connection:
             return list(answer_rows(connection.batches(sql)[1]))
+
+
+CHECKED_BYTES = 4 << 30
+"""Maximum size of a target that is checked when it is opened."""
+_SHOWN = 20
+
+
+class Findings(Background):
+    """The report of a target, with its findings as cards. Safe for threads."""
+
+    def __init__(self, target: Target, shards: ViewedShards, jobs: int) -> None:
+        super().__init__(target, "checking")
+        self._shards = shards
+        self._jobs = jobs
+        self._report: Report | None = None
+        self._about: dict[tuple[str, int], list[Finding]] = {}
+        self.codes: dict[str, int] = {}
+        """Number of places per code."""
+        size = sum(each.size for each in shards.shards)
+        if size > CHECKED_BYTES:
+            self.state = "none"
+            self.why = f"large targets are not checked here: use `tfrecreg check {target.name}`"
+        elif any(each.shard and not each.shard.storage.local_path() for each in shards.shards):
+            self.state = "none"
+            self.why = "a target behind a URL is not checked automatically"
+
+    def make(self) -> None:
+        if self.state != "checking":
+            return
+        home = self._target.home
+        config = Registry(home).config if home is not None else Config()
+        options = CheckOptions(fail_on="never")
+        engine = LocalEngine(self._jobs)
+        try:
+            report = check_target(
+                self._target, config, options, engine=engine, progress=self._progress
+            )
+        except Exception as error:  # the viewer goes on without a report, and shows the reason
+            told = error.message if isinstance(error, TfrecregError) else repr(error)
+            self.why, self.state = safe(told, limit=300), "none"
+            return
+        codes: Counter[str] = Counter()
+        for finding in report.findings:
+            codes[finding.code] += finding.count
+            for place in finding.locations:
+                if place.shard is not None and place.record is not None:
+                    self._about.setdefault((place.shard, place.record), []).append(finding)
+        self._report, self.codes = report, dict(codes)
+        self.state = "ready"
+
+    def codes_of(self, shard: str, record: int) -> list[str]:
+        return list(dict.fromkeys(each.code for each in self._about.get((shard, record), ())))
+
+    def about(self, shard: str, record: int) -> list[dict[str, str]]:
+        return [
+            {
+                "code": each.code,
+                "severity": each.severity.value,
+                "message": safe(each.message, limit=1000),
+                "hint": safe(each.hint, limit=1000),
+            }
+            for each in self._about.get((shard, record), ())
+        ]
+
+    def records(self, codes: Iterable[str]) -> list[int]:
+        """The sorted numbers of the records in which findings with these codes are located."""
+        wanted = set(codes)
+        found = set()
+        for (shard, record), findings in self._about.items():
+            seen = self._shards.named.get(shard)
+            is_meant = any(each.code in wanted for each in findings)
+            if is_meant and seen is not None and record < seen.records:
+                found.add(self._shards.number(seen.number, record))
+        return sorted(found)
+
+    def note(self, codes: Iterable[str]) -> str:
+        """A note if findings with these codes do not list all of their places; otherwise empty."""
+        wanted, every = set(codes), self._report.findings if self._report is not None else ()
+        found = [each for each in every if each.code in wanted and each.locations]
+        named, total = sum(len(each.locations) for each in found), sum(each.count for each in found)
+        return f"the findings list {named:,} of {total:,} places" if named < total else ""
+
+    def to_json(self, records: int) -> dict[str, Any]:
+        findings = self._report.findings if self._report is not None else ()
+        return {**super().to_json(records), "cards": [self._card(each) for each in findings]}
+
+    def _card(self, finding: Finding) -> dict[str, Any]:
+        numbers = {each.name: each.number for each in self._shards.shards}
+        places = finding.locations[:_SHOWN]
+        told = tuple(
+            each
+            for each in places
+            if each.detail or each.record is None or each.shard not in numbers
+        )
+        records = [
+            {"shard": numbers[place.shard], "record": place.record}
+            for place in places
+            if place.shard in numbers and place.record is not None
+        ]
+        return {
+            "code": finding.code,
+            "severity": finding.severity.value,
+            "rule": finding.rule,
+            "message": safe(finding.message, limit=1000),
+            "hint": safe(finding.hint, limit=1000),
+            "count": finding.count,
+            "named": len(places),
+            "records": records,
+            "places": list(
+                location_lines(replace(finding, locations=told, count=len(told)), _SHOWN)
+            ),
+        }

@@ -4,28 +4,25 @@ from __future__ import annotations
 
 import shlex
 import threading
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from queue import SimpleQueue
 from typing import Any
 
-from tfrecreg.builtin.view.background import Catalog
+from tfrecreg.builtin.view.background import Catalog, Findings
 from tfrecreg.builtin.view.facets import Facets
-from tfrecreg.builtin.view.findings import Findings
 from tfrecreg.builtin.view.record import (
     classes_of,
     drawn,
     example_of,
     first_image,
-    kind_of_feature,
     ledger_rows,
 )
 from tfrecreg.builtin.view.selections import Selections, python_line
 from tfrecreg.builtin.view.shards import ViewedShards
 from tfrecreg.core.check.scan.interface import Target
 from tfrecreg.core.example.format_payload import ShownImage, images_in
-from tfrecreg.core.example.model import Example, Feature
+from tfrecreg.core.example.model import Example
 from tfrecreg.core.images.decoder import require_pillow
 from tfrecreg.core.plugins.decoders import Decoders, target_decoders
 from tfrecreg.core.registry.data import resolve
@@ -39,14 +36,10 @@ from tfrecreg.core.workers.interface import Engine
 
 PAGE = 500
 """Maximum number of records in one answer."""
-_SAMPLE = 5
-"""Number of records that are read to list the features of a target."""
 _HEAD_START = 0.4
 """Maximum number of seconds that background work waits until the first grid is shown."""
 _FAREWELL = 10.0
 """Maximum number of seconds that shutdown waits for background work."""
-_TARGETS = 32
-"""Maximum number of open targets."""
 
 
 class Browsed:
@@ -87,28 +80,11 @@ class Browsed:
             **self.entry(),
             "digest": manifest.content if manifest is not None else None,
             "records": len(shards),
-            "bytes": sum(each.size for each in shards.shards),
             "splits": [
-                {
-                    "name": safe(name),
-                    "records": sum(each.records for each in found),
-                    "shards": len(found),
-                    "bytes": sum(each.size for each in found),
-                }
+                {"name": safe(name), "records": sum(each.records for each in found)}
                 for name, found in shards.splits.items()
             ],
-            "shards": [
-                {
-                    "name": safe(each.name, limit=1000),
-                    "split": safe(each.split),
-                    "records": each.records,
-                    "bytes": each.size,
-                    "state": each.state,
-                    "why": each.why,
-                }
-                for each in shards.shards
-            ],
-            "features": self.features,
+            "shards": [{"state": each.state, "records": each.records} for each in shards.shards],
             "columns": (
                 [{"name": name, "type": kind} for name, kind in columns]
                 if columns is not None
@@ -118,7 +94,7 @@ class Browsed:
             "notes": [
                 *self.target.notes,
                 *(f"conditions and facets: {each}" for each in self.catalog.notes),
-                *pillow_notes(),
+                *_pillow_notes(),
             ],
             "catalog": self.catalog.to_json(len(shards)),
             "commands": {
@@ -131,37 +107,12 @@ class Browsed:
     def ledger(self) -> dict[tuple[str, str], dict[str, Any]]:
         return ledger_rows(self.target)
 
-    @cached_property
-    def features(self) -> list[dict[str, Any]]:
-        seen: dict[str, list[Feature]] = {}
-        for payload in self.shards.payloads(range(min(_SAMPLE, len(self.shards)))):
-            example = example_of(payload) if isinstance(payload, bytes) else None
-            for name, feature in (example or {}).items():
-                seen.setdefault(name, []).append(feature)
-        described = []
-        for name, found in sorted(seen.items()):
-            kinds = Counter(kind_of_feature(name, each, self.decoders) for each in found)
-            types = {each.kind.name.lower() for each in found}
-            counts = [each.count for each in found]
-            ends = sorted({min(counts), max(counts)})
-            described.append(
-                {
-                    "name": safe(name),
-                    "kind": kinds.most_common(1)[0][0],
-                    "type": " or ".join(sorted(types)),
-                    "shape": "" if ends == [1] else " to ".join(map(str, ends)),
-                }
-            )
-        return described
-
     def records(self, selection: str, start: int, count: int) -> dict[str, Any]:
         found = self.selections.get(selection)
         stop = start + min(count, PAGE)
         numbers = [int(each) for each in found.numbers[start:stop]]
         payloads = self.shards.payloads(numbers)
         return {
-            "from": start,
-            "count": len(numbers),
             "of": len(found),
             "records": [
                 {"at": start + at, **self.drawn(number, payload)}
@@ -217,7 +168,8 @@ class Opened:
         self._browsed = [
             Browsed(number, each, engine, registry) for number, each in enumerate(targets)
         ]
-        self._shown = threading.Event()
+        self.shown = threading.Event()
+        """Set when the first records are being sent."""
         self._ended = threading.Event()
         self._waiting: SimpleQueue[Browsed | None] = SimpleQueue()
         for each in self._browsed:
@@ -230,7 +182,7 @@ class Opened:
 
     def close(self) -> None:
         self._ended.set()
-        self._shown.set()
+        self.shown.set()
         self._waiting.put(None)
         for each in self._browsed:
             each.close()
@@ -239,16 +191,12 @@ class Opened:
 
     def _prepare(self) -> None:
         # The first grid has the processors for itself.
-        if self._shown.wait(_HEAD_START):
+        if self.shown.wait(_HEAD_START):
             self._ended.wait(_HEAD_START / 2)
         for each in iter(self._waiting.get, None):
             if self._ended.is_set():
                 return
             each.prepare(check=self._check)
-
-    def shown(self) -> None:
-        """Tell background work that the first records are being sent."""
-        self._shown.set()
 
     def __getitem__(self, number: int) -> Browsed:
         if not 0 <= number < len(self._browsed):
@@ -273,8 +221,6 @@ class Opened:
             for each in self._browsed:
                 if each.word == target.reference and each.target.home is not None:
                     return each
-            if len(self._browsed) >= _TARGETS:
-                raise UsageError(f"the viewer opens at most {_TARGETS} targets")
             made = Browsed(len(self._browsed), target, self._engine, self.registry)
             self._browsed.append(made)
             self._waiting.put(made)
@@ -303,10 +249,9 @@ def _word(target: Target, registry: Registry | None) -> str:
     return safe(target.storage.root, limit=1000)
 
 
-def pillow_notes() -> list[str]:
-    """One line about what is not shown because Pillow is missing; empty if Pillow is installed."""
+def _pillow_notes() -> Iterator[str]:
+    """What is not shown because Pillow is missing."""
     try:
         require_pillow("decoding images")
     except TfrecregError as error:
-        return [f"large images have no thumbnails: {error.message}; {error.hint}"]
-    return []
+        yield f"large images have no thumbnails: {error.message}; {error.hint}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,6 @@ from tfrecreg.builtin.view.background import Counted
 from tfrecreg.builtin.view.browsed import PAGE, Browsed
 from tfrecreg.builtin.view.record import example_of
 from tfrecreg.core.example.model import Example
-from tfrecreg.core.registry.data import Built
 from tfrecreg.core.registry.find import expect_built
 from tfrecreg.core.registry.registry import Registry
 from tfrecreg.core.values.errors import UsageError
@@ -32,7 +32,7 @@ class Comparisons:
 
     def __init__(self, registry: Registry | None) -> None:
         self._registry = registry
-        self._kept: OrderedDict[tuple[str, str], DiffResult] = OrderedDict()
+        self._kept: OrderedDict[tuple[str, ...], DiffResult] = OrderedDict()
         self._lock = threading.Lock()
 
     def summary(self, a: Browsed, b: Browsed) -> dict[str, Any]:
@@ -72,47 +72,31 @@ class Comparisons:
             raise UsageError(f"there is no kind `{kind}`")
         before, after = _places(_matched(self._between(a.word, b.word)), kind)
         every = max(len(before), len(after))
-        rows = range(start, min(start + count, start + PAGE, every))
-        return {
-            "of": every,
-            "from": start,
-            "records": [_pair(a, b, _at(before, row), _at(after, row)) for row in rows],
-        }
+        shown = slice(start, start + min(count, PAGE))
+        pairs = zip_longest(before[shown].tolist(), after[shown].tolist())
+        return {"of": every, "records": [_pair(a, b, *pair) for pair in pairs]}
 
     def changed_since(self, reference: str, b: Browsed) -> npt.NDArray[np.int64]:
         """Numbers of the records of `b` that are new or changed since a version."""
         matched = _matched(self._between(reference, b.word))
-        parts = (
-            matched.added,
-            matched.changed.after,
-            matched.moved_changed.after,
-            matched.renamed_changed.after,
-        )
-        numbers = [_number(b, int(place)) for part in parts for place in part]
+        parts = [_places(matched, kind)[1].tolist() for kind in ("added", "changed")]
+        numbers = [_number(b, place) for part in parts for place in part]
         return np.array(sorted(each for each in numbers if each is not None), np.int64)
 
     def _between(self, *words: str) -> DiffResult:
         a, b = (expect_built(each, self._registry) for each in words)
-        name = _identity(a), _identity(b)
         with self._lock:
-            found = self._kept.get(name)
+            found = self._kept.get(words)
             if found is None:
-                found = self._kept[name] = diff(a, b, registry=self._registry, progress=Counted())
+                found = self._kept[words] = diff(a, b, registry=self._registry, progress=Counted())
                 while len(self._kept) > _KEPT:
                     self._kept.popitem(last=False)
         return found
 
 
-def _identity(found: Built) -> str:
-    """A text that distinguishes targets with the same name in two registries."""
-    return found.name if found.registry is None else f"{found.registry.storage.root}:{found.name}"
-
-
 def _matched(result: DiffResult) -> Matched:
-    listing = result.listing
-    if not isinstance(listing, ListedExamples):
-        raise TypeError(f"unexpected listing of examples: {listing!r}")
-    return listing.matched
+    assert isinstance(result.listing, ListedExamples)
+    return result.listing.matched
 
 
 def _places(matched: Matched, kind: str) -> tuple[_Places, _Places]:
@@ -136,10 +120,6 @@ def _places(matched: Matched, kind: str) -> tuple[_Places, _Places]:
     )
 
 
-def _at(places: _Places, row: int) -> int | None:
-    return int(places[row]) if row < len(places) else None
-
-
 def _number(browsed: Browsed, place: int) -> int | None:
     """The number of a record; None if its shard is missing."""
     manifest = browsed.target.manifest
@@ -153,16 +133,19 @@ def _number(browsed: Browsed, place: int) -> int | None:
 
 def _pair(a: Browsed, b: Browsed, before: int | None, after: int | None) -> dict[str, Any]:
     states: list[dict[str, Any] | None] = []
-    examples: list[Example | None] = []
+    examples: list[Example] = []
     for browsed, place in ((a, before), (b, after)):
         number = _number(browsed, place) if place is not None else None
-        payload = browsed.shards.payloads([number])[0] if number is not None else b""
-        states.append(browsed.drawn(number, payload) if number is not None else None)
-        read = payload if number is not None and isinstance(payload, bytes) else None
-        examples.append(example_of(read) if read is not None else None)
-    old, new = examples
+        if number is None:
+            states.append(None)
+            continue
+        (payload,) = browsed.shards.payloads([number])
+        states.append(browsed.drawn(number, payload))
+        if isinstance(payload, bytes) and (example := example_of(payload)) is not None:
+            examples.append(example)
     differs: list[str] = []
-    if old is not None and new is not None:
+    if len(examples) == 2:
+        old, new = examples
         differs = [safe(each) for each in sorted({*old, *new}) if old.get(each) != new.get(each)]
     key = next((each["key"] for each in reversed(states) if each is not None), None)
     return {"key": key, "a": states[0], "b": states[1], "differs": differs}

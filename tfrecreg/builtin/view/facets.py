@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from tfrecreg.builtin.query.entries import sql_name, sql_text
+from tfrecreg.builtin.query.catalog import sql_name, sql_text
 from tfrecreg.builtin.view.background import Catalog
 from tfrecreg.builtin.view.record import finite
 from tfrecreg.builtin.view.selections import ChosenRecords, Selections
@@ -83,7 +83,7 @@ class Facets:
         columns = [each for each in known if each[0] not in (*_LEFT_OUT, *same)]
         with self._lock:
             self._look([(name, kind) for name, kind in columns if name not in self._spread])
-        # Codes of findings are chosen by `findings` and not by a condition.
+        # The viewer selects codes with the parameter `findings`, so these values have no condition.
         codes = [
             {"value": code, "text": code, "count": count, "of": count, "where": ""}
             for code, count in sorted(findings.items())

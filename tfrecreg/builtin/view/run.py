@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import threading
 from collections.abc import Sequence
 from html import escape
 from importlib import import_module
@@ -92,9 +91,6 @@ class View:
 _views: dict[tuple[str, ...], View] = {}
 
 
-_lock = threading.Lock()
-
-
 def view(
     targets: Sequence[TargetLike],
     *,
@@ -106,17 +102,13 @@ def view(
     """Start a viewer in a thread. A second call with the same targets stops the first viewer."""
     title = ", ".join(safe(str(getattr(each, "name", each)), limit=200) for each in targets)
     name = (str(getattr(registry, "root", registry)), title, where or "")
-    with _lock:
-        before = _views.pop(name, None)
-    if before is not None:
-        before.close()  # first, because it may use the port
+    if name in _views:
+        _views.pop(name).close()  # first, because it may use the port
     server = open_server(targets, registry=registry, port=port, where=where, engine=engine)
-    made = View(server, title or "the registry")
-    with _lock:
-        if not _views:
-            atexit.register(_close_all)
-        _views[name] = made
-    return made
+    if not _views:
+        atexit.register(_close_all)
+    _views[name] = View(server, title or "the registry")
+    return _views[name]
 
 
 def _close_all() -> None:

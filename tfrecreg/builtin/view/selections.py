@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from blake3 import blake3
 
-from tfrecreg.builtin.query.entries import shown_text, sql_name, sql_text
+from tfrecreg.builtin.query.catalog import shown_text, sql_name, sql_text
 from tfrecreg.builtin.view.background import Catalog
 from tfrecreg.builtin.view.shards import ViewedShards
 from tfrecreg.core.values.errors import UsageError
@@ -92,7 +92,7 @@ class Selections:
         self._shards = shards
         self._catalog = catalog
         self._kept: OrderedDict[str, ChosenRecords] = OrderedDict()
-        self._choices: OrderedDict[str, ViewChoice] = OrderedDict()
+        self._choices: dict[str, ViewChoice] = {}
         self._lock = threading.Lock()
         self._starts = {
             shown_text(each.name): int(shards.starts[each.number]) for each in shards.shards
@@ -103,11 +103,10 @@ class Selections:
         if not name:
             return ChosenRecords(ViewChoice(), range(len(self._shards)))
         with self._lock:
-            found = self._kept.get(name)
             choice = self._choices.get(name)
-            if found is not None:
+            if name in self._kept:
                 self._kept.move_to_end(name)
-                return found
+                return self._kept[name]
         if choice is None or choice.findings or choice.changed_since:
             raise UsageError(f"there is no selection `{name}`")
         return self.select(choice)
@@ -146,10 +145,7 @@ class Selections:
 
     def _keep(self, name: str, made: ChosenRecords) -> None:
         with self._lock:
-            self._kept[name] = made
-            self._choices[name] = made.choice
-            while len(self._choices) > 1000:
-                self._choices.popitem(last=False)
+            self._kept[name], self._choices[name] = made, made.choice
             held = sum(_bytes(each) for each in self._kept.values())
             while held > _KEPT_BYTES and len(self._kept) > 1:
                 _, dropped = self._kept.popitem(last=False)

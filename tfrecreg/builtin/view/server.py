@@ -22,7 +22,6 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tfrecreg.builtin.view.app import Viewer
-from tfrecreg.builtin.view.browsed import pillow_notes
 from tfrecreg.core.values.errors import FailureError
 
 HOST = "127.0.0.1"
@@ -48,8 +47,6 @@ class ViewServer:
         self._socket = _listening(port)
         self.port: int = self._socket.getsockname()[1]
         self.token = secrets.token_urlsafe(24)
-        self.notes: list[str] = pillow_notes()
-        """Notes on what is not shown, with the reason."""
         self._viewer = viewer
         self._where = where
         config = uvicorn.Config(
@@ -145,12 +142,7 @@ class Guard:
                 return _refused(403, "the token of this address is not valid")
             rest = [each for each in request.query_params.multi_items() if each[0] != "token"]
             return self._entered(f"/?{urlencode(rest)}" if rest else "/", is_of_other_site)
-        bearers = [
-            each.removeprefix("Bearer ")
-            for each in headers.getlist("authorization")
-            if each.startswith("Bearer ")
-        ]
-        if any(map(self._is_token, (*bearers, request.cookies.get(self._cookie, "")))):
+        if self._is_token(request.cookies.get(self._cookie, "")):
             return None
         return _refused(403, "open the address that `tfrecreg view` printed: it has a token")
 

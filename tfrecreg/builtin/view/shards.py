@@ -24,10 +24,6 @@ from tfrecreg.core.values.shards import in_reading_order
 from tfrecreg.core.values.text import safe
 
 
-class ChangedShardError(StorageError):
-    """The file of a shard has changed since the shard was opened."""
-
-
 @dataclass(frozen=True, slots=True)
 class ViewedShard:
     """A shard as it was when the target was opened."""
@@ -44,8 +40,6 @@ class ViewedShard:
     stamp: tuple[int, int, int] = (0, 0, 0)
     """Size, modification time and inode."""
     state: Literal["ok", "damaged", "gone"] = "ok"
-    why: str = ""
-    """Why the shard is damaged or gone; escaped."""
     offsets: RecordOffsets | None = None
     """The offsets of its records, if they had to be looked up."""
 
@@ -132,9 +126,9 @@ class ViewedShards:
         name = safe(seen.name, limit=1000)
         stamp = _stamp(seen.shard) if seen.shard is not None else None
         if stamp is None:
-            raise ChangedShardError(f"`{name}` is not there any more")
+            raise StorageError(f"`{name}` is not there any more")
         if stamp != seen.stamp:
-            raise ChangedShardError(f"`{name}` was changed since it was opened: view it again")
+            raise StorageError(f"`{name}` was changed since it was opened: view it again")
 
     def payloads(
         self, numbers: Sequence[int] | npt.NDArray[np.int64]
@@ -158,11 +152,9 @@ class ViewedShards:
 
     def payload(self, number: int) -> bytes:
         (found,) = self.payloads([number])
-        if isinstance(found, bytes):
-            return found
-        if isinstance(found, StorageError) and not isinstance(found, ChangedShardError):
-            raise ChangedShardError(found.message)
-        raise found
+        if isinstance(found, TfrecregError):
+            raise found
+        return found
 
     def key(self, number: int) -> str | None:
         """The key of a record; None if no index contains it."""
@@ -189,7 +181,7 @@ def _seen(
     place = ShardPlace("", "", name, split, "", 0, 0, 0)
     seen = ViewedShard(number, shard, name, split, place)
     if shard is None or stamp is None:
-        return replace(seen, state="gone", why="it is not here")
+        return replace(seen, state="gone")
     entry, index = shard.entry, shard.index
     if entry is None and has_own_index(shard.storage, shard.path):
         index = own_index(shard.path)
@@ -208,14 +200,10 @@ def _seen(
         return replace(seen, records=entry.records, place=place)
     try:
         found = look_up(place)
-    except TfrecregError as error:
-        place = place._replace(index_path="")
-        return replace(seen, state="damaged", why=error.message, place=place)
-    records, why = len(found.offsets), ""
-    if found.faults or (found.lengths < 0).any():
-        faults = len(found.faults) or int((found.lengths < 0).sum())
-        why = "1 damaged place" if faults == 1 else f"{faults:,} damaged places"
-    elif entry is not None and entry.records != records:
-        why = f"the manifest lists {entry.records:,} records, found {records:,}"
+    except TfrecregError:
+        return replace(seen, state="damaged", place=place._replace(index_path=""))
+    records = len(found.offsets)
+    other = entry is not None and entry.records != records
+    damaged = found.faults or (found.lengths < 0).any() or other
     seen = replace(seen, records=records, place=place._replace(records=records), offsets=found)
-    return replace(seen, state="damaged" if why else "ok", why=why)
+    return replace(seen, state="damaged" if damaged else "ok")

@@ -6,11 +6,10 @@
  *   bytes: number | null}} Dataset
  * @typedef {{targets: Target[], datasets: Dataset[], registry: string | null}} Targets
  * @typedef {{number: number, name: string, color: string}} Class
- * @typedef {{name: string, split: string, records: number, bytes: number, state: string}} Shard
+ * @typedef {{state: string, records: number}} Shard
  * @typedef {{state: string, done?: number, of?: number, why?: string}} Catalog
  * @typedef {{id: number, name: string, kind: string, digest: string | null, records: number,
- *   bytes: number, splits: {name: string, records: number, shards: number, bytes: number}[],
- *   shards: Shard[], features: {name: string, kind: string, type: string, shape: any}[],
+ *   splits: {name: string, records: number}[], shards: Shard[],
  *   columns: {name: string, type: string}[] | null, classes: Class[], notes: string[],
  *   catalog: Catalog, commands: {cli: string, python: string}}} About
  * @typedef {{selection: string, count: number, of: number, milliseconds: number, note?: string, cli: string,
