@@ -13,11 +13,8 @@ removing an example changes the keys of all later examples, but not their conten
 
 from __future__ import annotations
 
-import mmap
-import tempfile
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -25,46 +22,15 @@ from blake3 import blake3
 
 from tfrecreg.core.records.index import Index
 from tfrecreg.core.registry.side import Side
-from tfrecreg.core.values.errors import StorageError, UsageError
 from tfrecreg.core.values.progress import SILENT, Progress
-
-_HELD = 1 << 27
-"""Maximum number of bytes of rows in memory."""
-_BLOCK = bytes(1 << 20)
-
-
-def new_rows(count: int, width: int) -> npt.NDArray[np.uint8]:
-    """Rows to be filled. If they take more than 128 MiB, an unnamed file holds them, so that the
-    system can free their memory. The file is deleted with the array.
-    """
-    size = count * width
-    if size <= _HELD:
-        return np.empty((count, width), np.uint8)
-    try:
-        with tempfile.TemporaryFile(prefix="tfrecreg-diff-") as file:
-            # On a full disk, a write into the memory of a sparse file would kill the process.
-            for at in range(0, size, len(_BLOCK)):
-                file.write(_BLOCK[: size - at])
-            file.flush()
-            memory = mmap.mmap(file.fileno(), size)
-    except OSError as error:
-        raise StorageError(
-            f"cannot write {size:,} bytes to `{tempfile.gettempdir()}` for the comparison: "
-            f"{error.strerror}; TMPDIR can name another folder"
-        ) from error
-    return np.frombuffer(memory, np.uint8).reshape(count, width)
-
 
 IndexRows = npt.NDArray[np.uint8]
 """Shape (records, :data:`WIDTH`), C-contiguous."""
 Places = npt.NDArray[np.uint64]
 """Shape (records,). A place is the shard number times 2^32 plus the record number."""
 
-SPLIT, KEY, DIGEST, PLACE = slice(0, 2), slice(2, 18), slice(18, 34), slice(34, 42)
-WIDTH = 42
-
-_MATCH_BLOCK = 1 << 16
-"""Number of rows that are permuted and compared at a time. It limits the additional memory."""
+SPLIT, KEY, DIGEST, PLACE = slice(0, 4), slice(4, 20), slice(20, 36), slice(36, 44)
+WIDTH = 44
 
 
 class MissingIndexError(Exception):
@@ -98,14 +64,14 @@ def collect(
         if not side.may_have(number):
             raise MissingIndexError(entry.split)
     counts = [entry.records for _, entry in wanted]
-    rows: IndexRows = new_rows(sum(counts), WIDTH)
+    rows: IndexRows = np.empty((sum(counts), WIDTH), np.uint8)
     at = 0
     for (number, entry), count in zip(wanted, counts, strict=True):
         index = side.index(number)
         if index is None or len(index) != entry.records:
             raise MissingIndexError(entry.split)
         filled = rows[at : at + count]
-        filled[:, SPLIT] = np.frombuffer(splits[entry.split].to_bytes(2, "big"), np.uint8)
+        filled[:, SPLIT] = np.frombuffer(splits[entry.split].to_bytes(4, "big"), np.uint8)
         filled[:, KEY] = _key_digests(index)
         filled[:, DIGEST] = index.digests
         places = (np.arange(count) + (number << 32)).astype(">u8")
@@ -124,33 +90,10 @@ def _key_digests(index: Index) -> npt.NDArray[np.uint8]:
     return np.frombuffer(digests, np.uint8).reshape(len(index), 16)
 
 
-def _permute(rows: IndexRows, order: npt.NDArray[np.intp]) -> None:
-    for at in range(0, len(rows), _MATCH_BLOCK):
-        block = rows[at : at + _MATCH_BLOCK]
-        block[:] = block[:, order]
-
-
 def example_places(rows: IndexRows) -> Places:
     """The places of the records of these rows."""
     last = np.ascontiguousarray(rows[:, PLACE])
     return last.view(">u8").ravel().astype(np.uint64)
-
-
-def _blocks(before: IndexRows, after: IndexRows, width: int) -> list[tuple[IndexRows, IndexRows]]:
-    """Divide the rows of both sides into blocks. Potential partners are in the same block."""
-    larger = before if len(before) >= len(after) else after
-    names = [larger[at, :width].tobytes() for at in range(_MATCH_BLOCK, len(larger), _MATCH_BLOCK)]
-    cuts = [(_lower(before, name), _lower(after, name)) for name in dict.fromkeys(names)]
-    bounds = [(0, 0), *cuts, (len(before), len(after))]
-    return [
-        (before[start[0] : end[0]], after[start[1] : end[1]]) for start, end in pairwise(bounds)
-    ]
-
-
-def _lower(rows: IndexRows, cut: bytes) -> int:
-    """The number of rows that are sorted before `cut`."""
-    whole = rows.view(f"S{WIDTH}").ravel()
-    return int(np.searchsorted(whole, np.array([cut], f"S{WIDTH}"))[0])
 
 
 def _matches(
@@ -168,10 +111,6 @@ def _matches(
     count = np.searchsorted(after, before, "right") - start
     mine = np.flatnonzero(number < count)
     return mine, (start + number)[mine]
-
-
-_MOST_SPLITS = 1 << 16
-"""Maximum number of splits. A row has two bytes for the number of its split."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +165,7 @@ class Matched:
 def match(before: Side, after: Side, progress: Progress = SILENT) -> Matched:
     """Compare the indexes of two sides.
 
-    It takes about 42 bytes of memory for each record of the shards that differ.
+    It takes about 150 bytes of memory for each record of the shards that differ.
     """
     splits = split_numbers(before, after)
     same_before, same_after = _same_shards(before, after)
@@ -268,11 +207,6 @@ def match(before: Side, after: Side, progress: Progress = SILENT) -> Matched:
 def split_numbers(before: Side, after: Side) -> dict[str, int]:
     """The splits of both sides, numbered in order of their names."""
     names = {split.name for side in (before, after) for split in side.manifest.splits}
-    if len(names) > _MOST_SPLITS:
-        raise UsageError(
-            f"`{before.name}` and `{after.name}` have {len(names)} splits, but at most "
-            f"{_MOST_SPLITS} can be compared"
-        )
     return {name: number for number, name in enumerate(sorted(names))}
 
 
@@ -308,40 +242,27 @@ class Unmatched:
     def pair(self, *columns: slice) -> Pairs:
         """Pair the rows that are equal in some columns, and keep the other rows. If several rows on
         a side are equal, they are paired in the order of the other columns.
-
-        In the arrays of both sides, the rows without a partner move to the front. So additional
-        memory is needed only for the pairs.
         """
         rest = [each for each in (SPLIT, KEY, DIGEST) if each not in columns]
         bytes_ = [range(each.start, each.stop) for each in (*columns, *rest, PLACE)]
         order = np.array([number for each in bytes_ for number in each], np.intp)
         width = sum(each.stop - each.start for each in columns)
+        self.before, self.after = _sorted(self.before, order), _sorted(self.after, order)
         sides = self.before, self.after
-        for rows in sides:
-            _permute(rows, order)
-            rows.view(f"S{WIDTH}").ravel().sort()
-        found: list[list[Places]] = []
-        kept = [0, 0]
-        for blocks in _blocks(*sides, width):
-            pairs = list(zip(blocks, _matches(*blocks, width), strict=True))
-            found.append([example_places(block[positions]) for block, positions in pairs])
-            for side, (block, positions) in enumerate(pairs):
-                left = np.delete(block, positions, axis=0)
-                sides[side][kept[side] : kept[side] + len(left)] = left
-                kept[side] += len(left)
-        self.before, self.after = map(_trimmed, sides, kept)
-        for rows in (self.before, self.after):
-            _permute(rows, np.argsort(order))
-        before, after = map(np.concatenate, zip(*found, strict=True))
-        del sides, blocks, block, pairs, found  # frees their memory before the pairs are sorted
-        return in_order(before, after)
+        positions = _matches(*sides, width)
+        found = [example_places(rows[at]) for rows, at in zip(sides, positions, strict=True)]
+        back = np.argsort(order)
+        self.before, self.after = (
+            np.delete(rows, at, axis=0)[:, back] for rows, at in zip(sides, positions, strict=True)
+        )
+        return in_order(*found)
 
 
-def _trimmed(rows: IndexRows, count: int) -> IndexRows:
-    """The first `count` rows. If these are at most half of `rows`, they are copied, so that the
-    memory of `rows` can be freed.
-    """
-    return rows[:count] if 2 * count > len(rows) else rows[:count].copy()
+def _sorted(rows: IndexRows, order: npt.NDArray[np.intp]) -> IndexRows:
+    """The rows with their bytes in another order, sorted."""
+    permuted: IndexRows = rows.take(order, axis=1)
+    permuted.view(f"S{WIDTH}").ravel().sort()
+    return permuted
 
 
 def in_order(before: Places, after: Places) -> Pairs:
