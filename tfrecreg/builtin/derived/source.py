@@ -7,11 +7,11 @@ record has the same bytes as in its parent, unless its classes or features chang
 from __future__ import annotations
 
 import struct
-from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,6 @@ from tfrecreg.builtin.derived.parents import (
     DerivedOptions,
     choose_features,
     find_parents,
-    renamed,
     renamed_labels,
     renames,
     share_of,
@@ -107,7 +106,6 @@ class RecordSelection:
 
     def _sampled(self) -> Iterator[Taken]:
         for place, parent in enumerate(self._parents):
-            parent.expect_here()
             matching: list[_Numbers] | None = None
             if self._options.where is not None:
                 # Needs DuckDB, which only a condition uses.
@@ -170,25 +168,14 @@ class RecordSelection:
 
 def _together(taken: Taken) -> Iterator[list[int]]:
     """Groups of record numbers. The payloads of a group have about :data:`_TOGETHER` bytes."""
-    stretch: list[int] = []
-    size = 0
-    for number in taken.numbers.tolist():
-        stretch.append(number)
-        size += int(taken.index.lengths[number])
-        if size > _TOGETHER:
-            yield stretch
-            stretch, size = [], 0
-    if stretch:
-        yield stretch
+    ends = np.cumsum(taken.index.lengths[taken.numbers], dtype=np.int64)
+    firsts = np.flatnonzero(np.diff(ends // _TOGETHER)) + 1
+    return (group.tolist() for group in np.split(taken.numbers, firsts))
 
-
-T = TypeVar("T", Reader, Records)
 
 _PLACE = struct.Struct("<HIIqq16s")
 _OPEN = 32
-"""Maximum number of files that a worker keeps open."""
-_RECORDS_OPEN = 4
-"""Maximum number of gzip shards that a worker keeps open, with their lists of members."""
+"""Maximum number of shards that a worker keeps open."""
 
 
 class RecordPlace(NamedTuple):
@@ -204,35 +191,16 @@ class RecordPlace(NamedTuple):
     """The digest of the record, from the index."""
 
 
-class _Open(Generic[T]):
-    """Keeps the most recently used objects open, and closes the others."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._held: OrderedDict[tuple[int, int], T] = OrderedDict()
-
-    def get(self, key: tuple[int, int], opening: Callable[[], T]) -> T:
-        """The object with that key, which is opened if necessary."""
-        found = self._held.pop(key, None)
-        if found is None:
-            found = opening()
-            if len(self._held) >= self._most:
-                self._held.popitem(last=False)[1].close()
-        self._held[key] = found
-        return found
-
-    def __del__(self) -> None:
-        for each in self._held.values():
-            each.close()
-
-
 class ParentReader:
-    """Reads records of the parents, and keeps some files open."""
+    """Reads records of the parents, and keeps the most recently used shards open."""
 
     def __init__(self, parents: Sequence[Ancestor]) -> None:
         self._parents = parents
-        self._files: _Open[Reader] = _Open(_OPEN)
-        self._records: _Open[Records] = _Open(_RECORDS_OPEN)
+        self._open: dict[tuple[int, int], Reader | Records] = {}
+
+    def __del__(self) -> None:
+        for each in self._open.values():
+            each.close()
 
     def read(self, place: RecordPlace) -> tuple[Example, str]:
         """The features of a record, and the reason why a build cannot store it (empty if it can).
@@ -258,10 +226,17 @@ class ParentReader:
     def _payload(self, parent: Ancestor, shard: ShardEntry, place: RecordPlace) -> bytes | None:
         """The payload; None if its frame or a checksum is wrong."""
         key = place.parent, place.shard
-        if parent.manifest.compression == "gzip":
-            opening = lambda: parent.records(shard, parent.index(shard))  # noqa: E731
-            return self._records.get(key, opening)[place.number]
-        file = self._files.get(key, lambda: parent.raw.open(parent.path(shard)))
+        file = self._open.pop(key, None)
+        if file is None:
+            if parent.manifest.compression == "gzip":
+                file = parent.records(shard, parent.index(shard))
+            else:
+                file = parent.raw.open(parent.path(shard))
+            if len(self._open) >= _OPEN:
+                self._open.pop(next(iter(self._open))).close()
+        self._open[key] = file
+        if isinstance(file, Records):
+            return file[place.number]
         frame = file.read_at(place.offset, place.length + OVERHEAD)
         payload = frame[HEADER_BYTES : HEADER_BYTES + place.length]
         footer = frame[HEADER_BYTES + place.length :]
@@ -421,7 +396,8 @@ class DerivedSource(Source):
         except UnfitRecord as error:
             return Skipped(item.split, item.key, "SRC113", str(error))
         if self.options.features:
-            changed = renamed(changed, plan.chosen)
+            chosen = plan.chosen
+            changed = {chosen[name]: each for name, each in changed.items() if name in chosen}
         if not left_out:
             return changed
         what = f"{count(left_out, 'object')} of classes that `classes` leaves out"

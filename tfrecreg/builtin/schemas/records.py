@@ -97,7 +97,11 @@ class SchemaVisitor(Visitor):
         return self._part
 
     def problem(
-        self, batch: RecordBatch, position: int, example: Example, problem: Problem
+        self,
+        batch: RecordBatch,
+        position: int,
+        example: Example,  # noqa: ARG002 - a subclass summarizes it
+        problem: Problem,
     ) -> None:
         """Count one problem of a record. Subclasses that need more than a finding override this."""
         name, message, feature = problem.feature, problem.message, problem.feature
