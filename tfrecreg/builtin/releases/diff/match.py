@@ -22,7 +22,7 @@ from blake3 import blake3
 
 from tfrecreg.core.records.index import Index
 from tfrecreg.core.registry.side import Side
-from tfrecreg.core.values.progress import SILENT, Progress
+from tfrecreg.core.values.progress import SILENT, Progress, working
 
 IndexRows = npt.NDArray[np.uint8]
 """Shape (records, :data:`WIDTH`), C-contiguous."""
@@ -31,14 +31,6 @@ Places = npt.NDArray[np.uint64]
 
 SPLIT, KEY, DIGEST, PLACE = slice(0, 4), slice(4, 20), slice(20, 36), slice(36, 44)
 WIDTH = 44
-
-
-class MissingIndexError(Exception):
-    """The index of a shard is not on this machine."""
-
-    def __init__(self, split: str) -> None:
-        super().__init__(split)
-        self.split = split
 
 
 def shard_of(place: int) -> int:
@@ -53,30 +45,25 @@ def record_of(place: int) -> int:
 
 def collect(
     side: Side, splits: Mapping[str, int], left_out: Collection[int], progress: Progress
-) -> IndexRows:
-    """The rows of a side, unsorted."""
-    wanted = [
-        (number, entry)
-        for number, entry in enumerate(side.manifest.shards)
-        if entry.split in splits and number not in left_out
-    ]
-    for number, entry in wanted:
-        if not side.may_have(number):
-            raise MissingIndexError(entry.split)
-    counts = [entry.records for _, entry in wanted]
-    rows: IndexRows = np.empty((sum(counts), WIDTH), np.uint8)
-    at = 0
-    for (number, entry), count in zip(wanted, counts, strict=True):
+) -> dict[str, list[IndexRows] | None]:
+    """The rows of each split, unsorted, shard by shard. None for a split that lacks an index."""
+    rows: dict[str, list[IndexRows] | None] = {split: [] for split in splits}
+    for number, entry in enumerate(side.manifest.shards):
+        found = rows[entry.split]
+        if number in left_out or found is None:
+            continue
         index = side.index(number)
         if index is None or len(index) != entry.records:
-            raise MissingIndexError(entry.split)
-        filled = rows[at : at + count]
+            rows[entry.split] = None
+            continue
+        count = len(index)
+        filled: IndexRows = np.empty((count, WIDTH), np.uint8)
         filled[:, SPLIT] = np.frombuffer(splits[entry.split].to_bytes(4, "big"), np.uint8)
         filled[:, KEY] = _key_digests(index)
         filled[:, DIGEST] = index.digests
         places = (np.arange(count) + (number << 32)).astype(">u8")
         filled[:, PLACE] = places.view(np.uint8).reshape(count, 8)
-        at += count
+        found.append(filled)
         progress.advance(count, 0)
     return rows
 
@@ -169,39 +156,38 @@ def match(before: Side, after: Side, progress: Progress = SILENT) -> Matched:
     """
     splits = split_numbers(before, after)
     same_before, same_after = _same_shards(before, after)
-    unknown: list[str] = []
-    while True:
-        wanted = {name: number for name, number in splits.items() if name not in unknown}
-        todo = _records(before, wanted, same_before) + _records(after, wanted, same_after)
-        progress.start(f"comparing {before.name} and {after.name}", todo)
-        try:
-            first = collect(before, wanted, same_before, progress)
-            second = collect(after, wanted, same_after, progress)
-        except MissingIndexError as error:
-            unknown.append(error.split)
-            continue
-        finally:
-            progress.stop()
-        left = Unmatched(first, second)
-        del first, second
-        left.pair(SPLIT, KEY, DIGEST)
-        contents = [
-            {each.name: each.content for each in side.manifest.splits} for side in (before, after)
+    todo = _records(before, same_before) + _records(after, same_after)
+    with working(progress, f"comparing {before.name} and {after.name}", todo):
+        rows = [
+            collect(side, splits, same, progress)
+            for side, same in ((before, same_before), (after, same_after))
         ]
-        return Matched(
-            renamed=left.pair(SPLIT, DIGEST),
-            changed=left.pair(SPLIT, KEY),
-            moved=left.pair(DIGEST),
-            moved_changed=left.pair(KEY),
-            removed=np.sort(example_places(left.before)),
-            added=np.sort(example_places(left.after)),
-            # A split without indexes is still known if the manifests show that it is the same.
-            unknown=tuple(
-                name
-                for name in sorted(unknown)
-                if name not in contents[0] or contents[0][name] != contents[1].get(name)
-            ),
-        )
+    unknown = [split for split in splits if any(each[split] is None for each in rows)]
+    left = Unmatched(*(_joined(each, unknown) for each in rows))
+    del rows
+    left.pair(SPLIT, KEY, DIGEST)
+    contents = [
+        {each.name: each.content for each in side.manifest.splits} for side in (before, after)
+    ]
+    return Matched(
+        renamed=left.pair(SPLIT, DIGEST),
+        changed=left.pair(SPLIT, KEY),
+        moved=left.pair(DIGEST),
+        moved_changed=left.pair(KEY),
+        removed=np.sort(example_places(left.before)),
+        added=np.sort(example_places(left.after)),
+        # A split without indexes is still known if the manifests show that it is the same.
+        unknown=tuple(
+            name
+            for name in unknown
+            if name not in contents[0] or contents[0][name] != contents[1].get(name)
+        ),
+    )
+
+
+def _joined(rows: dict[str, list[IndexRows] | None], without: Collection[str]) -> IndexRows:
+    parts = [part for split, found in rows.items() if split not in without for part in found or ()]
+    return np.concatenate([np.empty((0, WIDTH), np.uint8), *parts])
 
 
 def split_numbers(before: Side, after: Side) -> dict[str, int]:
@@ -224,11 +210,11 @@ def _same_shards(before: Side, after: Side) -> tuple[set[int], set[int]]:
     return {mine for mine, _ in pairs}, {theirs for _, theirs in pairs}
 
 
-def _records(side: Side, splits: Collection[str], left_out: Collection[int]) -> int:
+def _records(side: Side, left_out: Collection[int]) -> int:
     return sum(
         entry.records
         for number, entry in enumerate(side.manifest.shards)
-        if entry.split in splits and number not in left_out
+        if number not in left_out
     )
 
 
