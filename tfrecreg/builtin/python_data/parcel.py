@@ -13,12 +13,18 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import count
 from secrets import token_hex
 from typing import Any
 
 from blake3 import blake3
 
-from tfrecreg.builtin.python_data.convert import Converter, ElementRecord, MapStyle
+from tfrecreg.builtin.python_data.convert import (
+    Converter,
+    ElementRecord,
+    MapStyle,
+    calling_program,
+)
 from tfrecreg.core.example.decode import decode
 from tfrecreg.core.example.model import Example
 from tfrecreg.core.plugins.guard import calling, reason_of
@@ -26,7 +32,7 @@ from tfrecreg.core.records.hashing import record_digest
 from tfrecreg.core.records.reading.access import Records
 from tfrecreg.core.records.writer import ShardWriter
 from tfrecreg.core.storage.interface import Storage
-from tfrecreg.core.values.errors import RawDataError, StorageError, TfrecregError
+from tfrecreg.core.values.errors import StorageError, TfrecregError
 from tfrecreg.core.values.progress import Progress
 from tfrecreg.core.values.text import safe
 
@@ -77,15 +83,12 @@ def _unpacked(parcel: Parcel) -> SequenceSplit:
     data = parcel.storage.read(parcel.path, limit=MOST_PICKLED)
     if blake3(data).hexdigest() != parcel.digest:  # a pickle can run code
         raise StorageError(f"`{parcel.path}` was changed in the stage of the build")
-    try:
-        with calling():
-            split: SequenceSplit = pickle.loads(data)
-            return split
-    except Exception as error:
-        raise RawDataError(
-            f"split `{parcel.split}` cannot be unpickled in a worker process (`jobs=1` uses no "
-            f"worker): {reason_of(error)}"
-        ) from error
+    what = (
+        f"split `{parcel.split}` cannot be unpickled in a worker process (`jobs=1` uses no worker)"
+    )
+    with calling_program(what):
+        split: SequenceSplit = pickle.loads(data)
+        return split
 
 
 @contextmanager
@@ -158,6 +161,10 @@ class _Bounded:
         return len(flat)
 
 
+_END = object()
+"""Stands for the end of an iterable."""
+
+
 @dataclass(frozen=True, slots=True)
 class Spool:
     """The records of a split, in the order of the iterable. Picklable."""
@@ -176,22 +183,16 @@ class Spool:
     ) -> Generator[ElementRecord, None, None]:
         """Write and yield the record of each element. The file appears when the iterator ends."""
         with ShardWriter(self.storage, self.path, index_path=self._index) as writer:
-            position = 0
-            while True:
-                try:
-                    with calling():
-                        element = next(elements)
-                except StopIteration:
-                    break
-                except Exception as error:
-                    raise RawDataError(
-                        f"split `{self.split}`: the iterable failed at element "
-                        f"{position}: {reason_of(error)}"
-                    ) from error
+            for position in count():
+                with calling_program(
+                    f"split `{self.split}`: the iterable failed at element {position}"
+                ):
+                    element = next(elements, _END)
+                if element is _END:
+                    return
                 made = converter.convert(position, element)
                 writer.write(made.payload, digest=record_digest(made.payload), key=made.key)
                 yield made
-                position += 1
 
     def example(self, position: int) -> Example:
         """The example of an element."""

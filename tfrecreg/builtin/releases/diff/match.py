@@ -212,9 +212,7 @@ def _same_shards(before: Side, after: Side) -> tuple[set[int], set[int]]:
 
 def _records(side: Side, left_out: Collection[int]) -> int:
     return sum(
-        entry.records
-        for number, entry in enumerate(side.manifest.shards)
-        if number not in left_out
+        entry.records for number, entry in enumerate(side.manifest.shards) if number not in left_out
     )
 
 
