@@ -208,8 +208,6 @@ def known_schema(registry: Registry, request: AdoptRequest, plan: AdoptPlan) -> 
 _DEFAULT_SPLIT = "train"
 """The files get this split if they form a single set and their names contain no split."""
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_]*")
-
 
 @dataclass(frozen=True, slots=True)
 class _File:
@@ -237,9 +235,6 @@ def deal(
     listed: Mapping[str, str] | None = None,
 ) -> dict[str, list[Shard]]:
     """The files by split. Splits are sorted by name, and their files by set and number."""
-    for split, _ in rules:
-        if not _NAME.fullmatch(split):
-            raise UsageError(f"`{split}` is not a split name: expected letters, digits and `_`")
     files = []
     for shard in shards:
         folder, _, base = shard.path.rpartition("/")
@@ -359,10 +354,9 @@ def plan_adoption(registry: Registry, request: AdoptRequest) -> AdoptPlan:
     dealt = deal(named, request.splits, beside.splits())
     for split, shards in dealt.items():
         for number, shard in enumerate(shards):
+            path = shard_name(request.name, split, number, len(shards))  # refuses odd names
             if request.how == "in-place":
                 path = os.path.relpath(f"/{shard.path}", folder)
-            else:
-                path = shard_name(request.name, split, number, len(shards))
             entry = shard.storage.stat(shard.path)
             placed = replace(shard, split=split, number=number)
             files.append(PlannedFile(placed, path, entry.size if entry is not None else 0))

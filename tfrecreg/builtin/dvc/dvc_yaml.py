@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import datetime
 import io
-import posixpath
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Literal
@@ -239,19 +238,15 @@ def _to_write(
         there = entries.get(name)
         if name not in entries or _owner(there) is not None:
             ours[name] = entry
-        elif section == "stages":
-            raise UsageError(f"`{PIPELINE_NAME}` has a stage `{name}` that tfrecreg did not write")
-        elif (path := _artifact_path(there)) != _artifact_path(entry):
+        elif section == "stages" or _path(there) != entry["path"]:
             raise UsageError(
-                f"`{PIPELINE_NAME}` has an artifact `{name}` that tfrecreg did not write: "
-                f"expected the path `{_artifact_path(entry)}`, found `{path}`"
+                f"`{PIPELINE_NAME}` has `{name}` in `{section}`, which tfrecreg did not write"
             )
     return ours
 
 
-def _artifact_path(artifact: Any) -> str:
-    path = artifact.get("path") if isinstance(artifact, Mapping) else None
-    return posixpath.normpath(str(path))
+def _path(entry: Any) -> object:
+    return entry.get("path") if isinstance(entry, Mapping) else None
 
 
 def _owner(entry: Any) -> str | None:

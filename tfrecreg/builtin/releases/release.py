@@ -18,6 +18,7 @@ from tfrecreg.core.check.gate import expect_policy
 from tfrecreg.core.check.options import CheckOptions
 from tfrecreg.core.check.reports import Report
 from tfrecreg.core.check.run import scan_cache
+from tfrecreg.core.check.scan.tally import Tally
 from tfrecreg.core.check.target import check_target
 from tfrecreg.core.registry import git, layout
 from tfrecreg.core.registry.data import Resolved, resolve
@@ -25,7 +26,6 @@ from tfrecreg.core.registry.find import target_of
 from tfrecreg.core.registry.history import (
     RANK,
     expect_intact,
-    link_of,
     links_of,
     repair_hint,
     step,
@@ -38,7 +38,7 @@ from tfrecreg.core.registry.schemas import built_schema
 from tfrecreg.core.registry.transaction import Transaction, transaction
 from tfrecreg.core.values.codes import REG001, REG005
 from tfrecreg.core.values.errors import ConflictError, FailureError, RefusedError, UsageError
-from tfrecreg.core.values.findings import Code, Finding, fingerprint
+from tfrecreg.core.values.findings import Code
 from tfrecreg.core.values.progress import SILENT, Progress
 from tfrecreg.core.values.reference import Version, parse_version
 from tfrecreg.core.values.text import ShortRepr, safe
@@ -152,9 +152,7 @@ def _exists(
             hint=repair_hint(name),
             progress=progress,
         )
-        wrong = tracker().pointer_issue(dataset, {version: link_of(there)})
-        if wrong is not None:  # only then the other releases are read
-            wrong = tracker().pointer_issue(dataset, links_of(dataset))
+        wrong = tracker().pointer_issue(dataset, links_of(dataset))
         if wrong is not None:
             raise RefusedError(
                 f"`{name}@{version}` exists, but `{wrong.path}` is not its pointer: "
@@ -277,7 +275,7 @@ def _commands(registry: Registry, name: str, version: Version) -> tuple[str, ...
 def choose_number(
     name: str,
     version: Version | None,
-    bump: Literal["auto", "patch", "minor", "major"],
+    bump: Level,
     parent: Manifest | None,
     change: Change,
     versions: Sequence[Version],
@@ -314,16 +312,9 @@ def choose_number(
 
 
 def _refused(code: Code, name: str, version: Version, message: str, hint: str) -> RefusedError:
-    finding = Finding(
-        code=code.code,
-        rule=code.rule,
-        severity=code.severity,
-        message=message,
-        hint=hint,
-        fingerprint=fingerprint(code.code, dataset=name, subject=str(version)),
-        count=1,
-    )
-    return RefusedError(message, hint=hint, findings=(finding,))
+    tally = Tally()
+    tally.add(replace(code, hint=hint), message, None, subject=str(version))
+    return RefusedError(message, hint=hint, findings=tuple(tally.findings(name)))
 
 
 def publish(

@@ -42,8 +42,8 @@ _MAX_STRINGS = 100
 _LIMIT = WordLimit(_MAX_STRINGS, 256)
 _BY_HAND = "no change is proposed: correct the data, or edit the schema"
 """The default reason for proposing no schema change."""
-_MAX_UNDECLARED = 100
-"""Maximum number of kept undeclared features. Data may contain any number of such features."""
+_MAX_SUMMARIES = 10_000
+"""Maximum number of summaries. Data may have any number of undeclared features."""
 
 
 @dataclass(slots=True)
@@ -52,8 +52,6 @@ class Violations:
 
     summaries: dict[tuple[str, str], SeenFeature] = field(default_factory=dict)
     """A summary per code and feature with a problem. It leaves out allowed strings."""
-    undeclared: int = 0
-    """Number of summarized features that the schema does not have."""
 
     def add(
         self, feature: ExampleFeature | None, problem: Problem, declared: SchemaFeature | None
@@ -77,11 +75,9 @@ class Violations:
 
     def _summary(self, key: tuple[str, str]) -> SeenFeature | None:
         if key not in self.summaries:
-            is_undeclared = key[0] == SCH005.code
-            if is_undeclared and self.undeclared >= _MAX_UNDECLARED:
+            if len(self.summaries) >= _MAX_SUMMARIES:
                 return None
-            self.undeclared += is_undeclared
-            self.summaries[key] = SeenFeature(DRAFT_LIMIT if is_undeclared else _LIMIT)
+            self.summaries[key] = SeenFeature(DRAFT_LIMIT if key[0] == SCH005.code else _LIMIT)
         return self.summaries[key]
 
     def of(self, code: str, name: str) -> SeenFeature:
