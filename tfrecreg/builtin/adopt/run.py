@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from blake3 import blake3
@@ -20,14 +20,15 @@ from tfrecreg.builtin.adopt.request import (
     known_schema,
     plan_adoption,
 )
+from tfrecreg.core.build.conclude import split_entries
 from tfrecreg.core.build.state import expect_no_foreign_files, expect_no_loss, remove_leftovers
 from tfrecreg.core.check.gate import expect_policy
 from tfrecreg.core.example.kinds import PayloadKind
 from tfrecreg.core.example.sequences import PayloadSketch
 from tfrecreg.core.plugins.bundled import OURS
 from tfrecreg.core.records.gzip_writer import Compression
-from tfrecreg.core.records.hashing import ContentHasher, FileDigest, hash_both
-from tfrecreg.core.records.index import INDEX_LIMIT, INDEX_MAGIC, load_index
+from tfrecreg.core.records.hashing import FileDigest, hash_both
+from tfrecreg.core.records.index import INDEX_LIMIT, INDEX_MAGIC
 from tfrecreg.core.records.writer import hashed_write
 from tfrecreg.core.registry import layout
 from tfrecreg.core.registry.files import raw_totals
@@ -171,11 +172,6 @@ def _replaceable(registry: Registry, plan: AdoptPlan) -> Manifest | None:
     return before
 
 
-def _index_entry(file: PlannedFile) -> str:
-    """The path of a shard's index in the build's folder."""
-    return f"{INDEX_FOLDER}/{file.path}.index"
-
-
 @dataclass(frozen=True)
 class _Adoption:
     change: Transaction
@@ -234,14 +230,21 @@ class _Adoption:
             expect_unique(plan, done, scratch, key)
         elif before is not None and self.in_place:
             self._keep_indexes(before, done, scratch)
-        splits, content = _split_entries(plan, scratch)
+        shards = _shard_entries(plan, done)
+        for file, shard in zip(plan.files, shards, strict=True):
+            examined = index_path(file.shard.split, file.shard.number)
+            self.staged.link(f"examined/{examined}", f"build/{shard.index}")
+        splits, content = split_entries(shards, build)
         if not self.in_place:
             expect_no_loss(self.change.dataset, before, content)
         others = list(self._bystanders()) if self.in_place else []
-        placed = self._place(done, build)
-        for file in plan.files:
-            examined = index_path(file.shard.split, file.shard.number)
-            self.staged.link(f"examined/{examined}", f"build/{_index_entry(file)}")
+        for number, (found, (_, part)) in enumerate(
+            zip(self._place(done, build), done.seen, strict=True)
+        ):
+            others.append(FileEntry.of(shards[number].index, part.index))
+            shards[number] = replace(
+                shards[number], bytes=found.bytes, blake3=found.blake3, sha256=found.sha256
+            )
         labels = self._labels(done)
         encoded = schema.encode("utf-8")
         own = {LABELS_NAME: canonical_json(dict(labels)) + b"\n", LEDGER_NAME: b""}
@@ -251,9 +254,9 @@ class _Adoption:
         options = {PAYLOADS: kind.value, **({KEY: key} if key is not None else {})}
         manifest = self._manifest(
             done,
-            placed,
-            others,
-            splits,
+            shards=shards,
+            files=sorted(others, key=lambda entry: entry.path),
+            splits=splits,
             content=content,
             raw=raw,
             labels=labels,
@@ -276,16 +279,8 @@ class _Adoption:
             terms=plan.beside.terms(),
         )
 
-    def _manifest(
-        self,
-        done: Examination,
-        placed: Sequence[FileDigest],
-        others: Iterable[FileEntry],
-        splits: list[SplitEntry],
-        **rest: Any,
-    ) -> Manifest:
+    def _manifest(self, done: Examination, *, splits: list[SplitEntry], **rest: Any) -> Manifest:
         """The sealed manifest of the build."""
-        shards, indexes = _shard_entries(self.plan, done, placed)
         features: Counter[str] = Counter()
         for _, part in done.seen:
             features.update(part.features)
@@ -293,8 +288,6 @@ class _Adoption:
             format_version=FORMAT_VERSION,
             dataset=self.plan.dataset,
             splits=splits,
-            shards=shards,
-            files=sorted([*others, *indexes], key=lambda entry: entry.path),
             ledger={each.name: Ledger(items=each.records, written=each.records) for each in splits},
             features=dict(sorted(features.items())),
             codecs={},
@@ -471,46 +464,22 @@ def _compression(done: Examination) -> Compression:
     return "gzip" if "gzip" in found else "none"
 
 
-def _split_entries(plan: AdoptPlan, scratch: Storage) -> tuple[list[SplitEntry], str]:
-    """The entry of each split, and the content digest of all splits."""
-    everything = ContentHasher()
-    entries = []
-    for split, files in plan.splits().items():
-        alone = ContentHasher()
-        alone.add(split, b"")
-        records = size = 0
-        for file in files:
-            index = load_index(scratch, index_path(split, file.shard.number))
-            for hasher in (alone, everything):
-                hasher.add(split, index.digests.tobytes())
-            records += len(index)
-            size += int(index.lengths.sum())
-        content = alone.hexdigest()
-        entries.append(SplitEntry(name=split, records=records, payload_bytes=size, content=content))
-    return entries, everything.hexdigest()
-
-
-def _shard_entries(
-    plan: AdoptPlan, done: Examination, placed: Sequence[FileDigest]
-) -> tuple[list[ShardEntry], list[FileEntry]]:
-    """The entries of the shards and of their indexes."""
-    shards, indexes = [], []
-    for file, (_, part), hashed in zip(plan.files, done.seen, placed, strict=True):
-        shards.append(
-            ShardEntry(
-                path=file.path,
-                bytes=hashed.bytes,
-                blake3=hashed.blake3,
-                sha256=hashed.sha256,
-                split=file.shard.split,
-                records=part.end.records,
-                payload_bytes=part.end.payload_bytes,
-                stream_blake3=part.end.stream_blake3 or "",
-                index=_index_entry(file),
-            )
+def _shard_entries(plan: AdoptPlan, done: Examination) -> list[ShardEntry]:
+    """The entries of the shards. They lack the size and the digests of their files."""
+    return [
+        ShardEntry(
+            path=file.path,
+            bytes=0,
+            blake3="",
+            sha256="",
+            split=file.shard.split,
+            records=part.end.records,
+            payload_bytes=part.end.payload_bytes,
+            stream_blake3=part.end.stream_blake3 or "",
+            index=f"{INDEX_FOLDER}/{file.path}.index",
         )
-        indexes.append(FileEntry.of(_index_entry(file), part.index))
-    return shards, indexes
+        for file, (_, part) in zip(plan.files, done.seen, strict=True)
+    ]
 
 
 def _salvage_mark(done: Examination) -> str | None:
