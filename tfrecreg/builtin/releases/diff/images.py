@@ -16,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 
 from tfrecreg.builtin.releases.diff.compare import (
-    Payloads,
     Readers,
     Reading,
     UnreadError,
@@ -56,26 +55,26 @@ def follow_images(
     gone, new = matched.removed, matched.added
     if not images or not (len(pairs) or (len(gone) and len(new))):
         return matched
-    parts: list[list[tuple[_Digests, _Digests]]] = [[(_NONE, _NONE)] for _ in range(3)]
-    groups = pairs, alone(gone, after=False), alone(new, after=True)
+    first, second = np.concatenate((gone, pairs.before)), np.concatenate((new, pairs.after))
+    groups = alone(first, after=False), alone(second, after=True)
+    parts: list[list[_Digests]] = [[], []]
     run = reading.run(partial(digest_images, images=images), *groups)
-    todo = len(pairs) + len(gone) + len(new)
-    with working(progress, "comparing images", todo), closing(run) as results:
+    with working(progress, "comparing images", len(first) + len(second)), closing(run) as results:
         for group, piece, found in results:
             if found is None:
                 return matched
-            *digests, size = found
-            parts[group].append((digests[0], digests[1]))
+            digests, size = found
+            parts[group].append(digests)
             progress.advance(len(piece), size)
-    old, theirs, of_gone, of_new = (
-        np.concatenate([each[side] for each in parts[group]])
-        for group, side in ((0, 0), (0, 1), (1, 0), (2, 1))
-    )
+    of_first, of_second = (np.concatenate([_NONE, *each]) for each in parts)
+    old, theirs = of_first[len(gone) :], of_second[len(new) :]
     other = old.any(axis=1) & theirs.any(axis=1) & (old != theirs).any(axis=1)
+    of_gone, of_new = (
+        np.concatenate((each[:count], each[count:][other]))
+        for each, count in ((of_first, len(gone)), (of_second, len(new)))
+    )
     gone = np.concatenate((gone, pairs[other].before))
     new = np.concatenate((new, pairs[other].after))
-    of_gone = np.concatenate((of_gone, old[other]))
-    of_new = np.concatenate((of_new, theirs[other]))
     splits = split_numbers(before, after)
     left = Unmatched(_rows(before, splits, gone, of_gone), _rows(after, splits, new, of_new))
     renamed, moved = left.pair(SPLIT, DIGEST), left.pair(DIGEST)
@@ -103,24 +102,19 @@ def _rows(side: Side, splits: dict[str, int], places: Places, digests: _Digests)
 
 def digest_images(
     readers: Readers, places: Pairs, *, images: Sequence[str]
-) -> tuple[_Digests, _Digests, int] | None:
-    """A pass over images. It returns the digests of both sides and the number of bytes that it
+) -> tuple[_Digests, int] | None:
+    """A pass over the images of one side. It returns their digests and the number of bytes that it
     read. It returns None if a record cannot be read.
     """
-    try:
-        old, size = _digests(readers[0], places.before, images)
-        new, more = _digests(readers[1], places.after, images)
-    except UnreadError:
-        return None
-    return old, new, size + more
-
-
-def _digests(reader: Payloads, places: Places, images: Sequence[str]) -> tuple[_Digests, int]:
     digests, size = bytearray(), 0
-    for place in places.tolist():
-        read = reader.read(place)
-        size += read.size
-        digests += image_digest(read, images) or bytes(16)
+    for reader, side in zip(readers, (places.before, places.after), strict=True):
+        for place in side.tolist():
+            try:
+                read = reader.read(place)
+            except UnreadError:
+                return None
+            size += read.size
+            digests += image_digest(read, images) or bytes(16)
     return np.frombuffer(bytes(digests), np.uint8).reshape(-1, 16), size
 
 
