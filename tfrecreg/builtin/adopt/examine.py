@@ -28,11 +28,7 @@ from tfrecreg.core.records.batch import Fault, RecordBatch, StreamEnd
 from tfrecreg.core.records.hashing import FileDigest, record_digest
 from tfrecreg.core.records.index import IndexBuilder, load_index
 from tfrecreg.core.records.writer import hashed_write
-from tfrecreg.core.registry.foreign.folders import (
-    check_bare,
-    check_empty,
-    check_payloads,
-)
+from tfrecreg.core.registry.foreign.folders import check_bare, check_empty, check_payloads
 from tfrecreg.core.registry.foreign.labels import LabelsBeside, in_order
 from tfrecreg.core.registry.foreign.tfds import TfdsInfo
 from tfrecreg.core.registry.registry import Registry

@@ -101,7 +101,7 @@ def locked(root: str, waiting: Callable[[], None] | None = None) -> Iterator[Non
             stack.enter_context(exclusive(str(path), waiting))
         except OSError as error:
             raise StorageError(
-                f"DVC's lock `{path_text(str(path))}` cannot be taken: {error.strerror}",
+                f"DVC's lock `{path_text(str(path))}` cannot be taken: {error.strerror}"
             ) from error
         token = _locked.set(_locked.get() | {folder})
         try:

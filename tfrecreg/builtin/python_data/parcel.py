@@ -19,12 +19,7 @@ from typing import Any
 
 from blake3 import blake3
 
-from tfrecreg.builtin.python_data.convert import (
-    Converter,
-    ElementRecord,
-    MapStyle,
-    calling_program,
-)
+from tfrecreg.builtin.python_data.convert import Converter, ElementRecord, MapStyle, calling_program
 from tfrecreg.core.example.decode import decode
 from tfrecreg.core.example.model import Example
 from tfrecreg.core.plugins.guard import calling, reason_of

@@ -23,13 +23,7 @@ from tfrecreg.core.check.target import check_target
 from tfrecreg.core.registry import git, layout
 from tfrecreg.core.registry.data import Resolved, resolve
 from tfrecreg.core.registry.find import target_of
-from tfrecreg.core.registry.history import (
-    RANK,
-    expect_intact,
-    links_of,
-    repair_hint,
-    step,
-)
+from tfrecreg.core.registry.history import RANK, expect_intact, links_of, repair_hint, step
 from tfrecreg.core.registry.keeper import tracker
 from tfrecreg.core.registry.lock import dataset_lock
 from tfrecreg.core.registry.manifest import Change, Manifest, Parent, Provenance, ReleaseEntry, seal

@@ -12,13 +12,7 @@ from tfrecreg.core.check.scan.tally import Tally
 from tfrecreg.core.registry.data import Release, resolve
 from tfrecreg.core.registry.registry import RegistryLike, not_yanked, open_registry
 from tfrecreg.core.registry.schemas import find_schema
-from tfrecreg.core.schema.compat import (
-    Mode,
-    SchemaChange,
-    clashes,
-    compare_schemas,
-    parse_mode,
-)
+from tfrecreg.core.schema.compat import Mode, SchemaChange, clashes, compare_schemas, parse_mode
 from tfrecreg.core.schema.definition import Schema
 from tfrecreg.core.schema.proto import parse_schema
 from tfrecreg.core.terminal.catalog import print_changes

@@ -49,11 +49,7 @@ def diff(
 
 
 def diff_sides(
-    before: Side,
-    after: Side,
-    progress: Progress = SILENT,
-    *,
-    engine: Engine | None = None,
+    before: Side, after: Side, progress: Progress = SILENT, *, engine: Engine | None = None
 ) -> DiffResult:
     """Compare two sides: see :func:`diff`."""
     labels = LabelMaps.of(before, after)
