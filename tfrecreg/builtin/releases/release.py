@@ -110,7 +110,12 @@ def release(
         version = choose_number(request.name, version, request.bump, before, step, versions, hint)
         if hint:
             progress.note(f"a smaller number might be legal, but bytes are missing here: {hint}")
-        _raw_is_unchanged(registry, request.name, build)
+        record = recall(registry, request.name, build.digest)
+        if record is not None and (changed := raw_changed(record)) is not None:
+            raise UsageError(
+                f"the raw file `{changed}` changed after `{request.name}` was built from it: build "
+                "it again"
+            )
         report = _judge(registry, request, build, engine or LocalEngine(1), progress)
         sealed = partial(_released, registry, request, version, before, step, build)
         manifest = change.release(build, version, schema, sealed)
@@ -178,15 +183,6 @@ def _parent(
             hint=f"tfrecreg release {name} --bump auto takes the next number",
         )
     return resolve(registry, f"{name}@{below[-1]}") if below else None
-
-
-def _raw_is_unchanged(registry: Registry, name: str, build: Manifest) -> None:
-    record = recall(registry, name, build.digest)
-    changed = raw_changed(record) if record is not None else None
-    if changed is not None:
-        raise UsageError(
-            f"the raw file `{changed}` changed after `{name}` was built from it: build it again"
-        )
 
 
 def _judge(

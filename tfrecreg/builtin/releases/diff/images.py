@@ -33,6 +33,7 @@ from tfrecreg.builtin.releases.diff.match import (
     Pairs,
     Places,
     Unmatched,
+    in_order,
     split_numbers,
 )
 from tfrecreg.core.registry.side import Side
@@ -78,10 +79,13 @@ def follow_images(
     splits = split_numbers(before, after)
     left = Unmatched(_rows(before, splits, gone, of_gone), _rows(after, splits, new, of_new))
     renamed, moved = left.pair(SPLIT, DIGEST), left.pair(DIGEST)
+    pairs = pairs[~other]
     return replace(
         matched,
         renamed_changed=renamed,
-        moved_changed=pairs[~other].and_also(moved),
+        moved_changed=in_order(
+            np.concatenate((pairs.before, moved.before)), np.concatenate((pairs.after, moved.after))
+        ),
         removed=_except(gone, renamed.before, moved.before),
         added=_except(new, renamed.after, moved.after),
     )

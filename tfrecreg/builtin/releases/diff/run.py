@@ -18,7 +18,6 @@ from tfrecreg.builtin.releases.diff.result import (
 from tfrecreg.builtin.releases.diff.verdict import compare_sides, shard_counts
 from tfrecreg.core.registry.data import Built, TargetLike
 from tfrecreg.core.registry.find import expect_built
-from tfrecreg.core.registry.manifest import Change
 from tfrecreg.core.registry.side import Side, side_of
 from tfrecreg.core.schema.compat import SchemaChange, compare_schemas
 from tfrecreg.core.values.progress import SILENT, Progress
@@ -55,6 +54,10 @@ def diff_sides(
     labels = LabelMaps.of(before, after)
     found = compare_sides(before, after, labels, progress, engine)
     matched, tallied, change = found.matched, found.tallied, found.change
+    release, version = before.manifest.release, None
+    same_dataset = before.manifest.dataset == after.manifest.dataset
+    if release is not None and same_dataset and change.level != "initial":
+        version = str(parse_version(release.version).bump(change.level))
     listing = ListedExamples(before, after, matched, labels)
     totals = _totals(matched)
     return DiffResult(
@@ -62,7 +65,7 @@ def diff_sides(
         after=_summary(after),
         order=found.order,
         change=change,
-        version=_next_number(before, after, change),
+        version=version,
         splits=tuple(compare_splits(before, after, matched)),
         totals=totals,
         examples={kind: tuple(listing(kind, _SHOWN)) for kind in CHANGE_KINDS if totals[kind]},
@@ -114,12 +117,3 @@ def _schema_changes(before: Side, after: Side) -> tuple[SchemaChange, ...] | Non
         is_same = before.manifest.schema.blake3 == after.manifest.schema.blake3
         return () if is_remote and is_same else None
     return compare_schemas(before.schema, after.schema)
-
-
-def _next_number(before: Side, after: Side, change: Change) -> str | None:
-    release = before.manifest.release
-    if release is None or before.manifest.dataset != after.manifest.dataset:
-        return None
-    if change.level == "initial":
-        return None
-    return str(parse_version(release.version).bump(change.level))
