@@ -132,7 +132,7 @@ class _Reading(Validator):
 
 
 class _LabelNames(AnnotationsValidator):
-    """Compares class numbers and names with the label maps beside the shards, and collects the
+    """Compares class numbers and names with the label maps next to the shards, and collects the
     names that records have. Its findings do not stop the adoption, because a map may be wrong.
     """
 

@@ -1,4 +1,4 @@
-"""Finds the files to adopt, their splits, order and names, and files of other tools beside them."""
+"""Finds files to adopt, their splits, order and names, and files of other tools next to them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _PATH = 1000
 
 @dataclass(slots=True)
 class FilesBeside:
-    """What other tools left beside the shards of an adoption."""
+    """Files of other tools next to the shards of an adoption."""
 
     infos: list[tuple[TfdsInfo, Sequence[Shard]]] = field(default_factory=list)
     """Descriptions that TFDS wrote, each with the shards in its folder."""
@@ -165,7 +165,7 @@ class AdoptRequest:
     """The feature that holds the key of a record. By default, keys consist of file names and
     numbers."""
     labels: tuple[tuple[str, str], ...] = ()
-    """For each feature, a file with class names, which overrides files beside the shards."""
+    """For each feature, a file with class names, which overrides files next to the shards."""
     pixels: tuple[tuple[str, tuple[int, int, int]], ...] = ()
     """Features that hold the pixels of an image row by row, with its height, width and channels."""
 
@@ -185,7 +185,7 @@ class KnownSchema:
 
 def known_schema(registry: Registry, request: AdoptRequest, plan: AdoptPlan) -> KnownSchema | None:
     """The schema in the request, or else the dataset's own schema, or else the schema that TFX
-    wrote beside the files. None means that a schema has to be drafted.
+    wrote next to the files. None means that a schema has to be drafted.
     """
     own = registry.dataset(request.name).schema_text()
     path = registry.dataset(request.name).schema_path
@@ -317,7 +317,7 @@ class AdoptPlan:
     base: str
     """Absolute path of the folder with all files. File names in keys are relative to it."""
     beside: FilesBeside = field(default_factory=FilesBeside)
-    """What other tools left beside the shards."""
+    """Files of other tools next to the shards."""
 
     def splits(self) -> dict[str, list[PlannedFile]]:
         """The files by split, in order."""

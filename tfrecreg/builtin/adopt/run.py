@@ -79,7 +79,7 @@ from tfrecreg.core.workers.interface import Engine
 from tfrecreg.core.workers.local import LocalEngine
 
 _RESERVED = (LABELS_NAME, LEDGER_NAME)
-"""Files that every build has beside its manifest. The ledger of an adopted build is empty."""
+"""Files that every build has next to its manifest. The ledger of an adopted build is empty."""
 _DESCRIBED = (PayloadKind.EXAMPLE, PayloadKind.SEQUENCE_EXAMPLE)
 """The kinds of payloads that a schema describes."""
 
@@ -104,7 +104,7 @@ class AdoptResult:
     notes: tuple[str, ...] = ()
     """One escaped line per file or folder that is used, left out or unreadable."""
     terms: Mapping[str, str] = field(default_factory=dict)
-    """License, description, citation and so on, if a description beside the files has them."""
+    """License, description, citation and so on, if a description next to the files has them."""
 
     def to_json(self) -> dict[str, Any]:
         """The document of ``adopt --json``."""
@@ -202,7 +202,7 @@ class _Adoption:
         if key is None and self.in_place and before is not None:
             key = before.source.options.get(KEY)
         if known is not None and known.is_new and request.schema is None:
-            notes.append(f"the schema was taken from `{safe(known.path)}` beside the files")
+            notes.append(f"the schema was taken from `{safe(known.path)}` next to the files")
         beside = LabelsBeside()  # class names from the user or the build take precedence
         if not self.in_place and not request.labels:
             beside = labels_beside([file.shard for file in plan.files])

@@ -317,17 +317,12 @@ Pass = Callable[[Readers, Pairs], R]
 
 _NOWHERE: Places = np.empty(0, np.uint64)
 
-_TASK = 2000
-"""Cost of a task, if comparing two small records costs 1. Such a task takes about 0.2 seconds on
-one core."""
-_SHARD = 40
-"""Cost of reading the index of a shard, if comparing two small records costs 1."""
-_PAIR_BYTES = 30_000
-"""Number of bytes that cost as much to read and compare as two small records."""
+_TASK_SECONDS = 0.2
+"""Approximate time of a task on one core."""
 _PAIR_SECONDS = 25e-6
-"""Approximate cost of a pair of small records."""
-_MOST_RECORDS = 20_000
-"""Maximum number of pairs per task. It limits the size of a task and of its result."""
+"""Approximate time to compare two small records."""
+_BYTE_SECONDS = 1e-9
+"""Approximate additional time per byte of the records."""
 
 
 _Task = tuple[Pass[R], Side, Side, Pairs]
@@ -343,10 +338,9 @@ class Reading:
         """The readers of this process."""
         self._sides = before, after
         self._engine = engine or LocalEngine(1)
-        self._cost = 1 + (_mean_bytes(before) + _mean_bytes(after)) / _PAIR_BYTES
-        shards = len(before.manifest.shards) + len(after.manifest.shards)
-        pairs = max(_TASK, _SHARD * shards) / self._cost
-        self._piece = max(1, min(round(pairs), _MOST_RECORDS))
+        size = _mean_bytes(before) + _mean_bytes(after)
+        self._seconds = _PAIR_SECONDS + _BYTE_SECONDS * size
+        self._piece = max(1, round(_TASK_SECONDS / self._seconds))
 
     def run(self, function: Pass[R], *groups: Pairs) -> Generator[tuple[int, Pairs, R], None, None]:
         """The results of a pass over groups of records, in order.
@@ -360,8 +354,7 @@ class Reading:
         ]
         if not pieces:
             return  # an engine would connect to its workers in vain
-        seconds = self._cost * _PAIR_SECONDS
-        engine = self._engine.for_work(len(each) * seconds for each in groups)
+        engine = self._engine.for_work(len(each) * self._seconds for each in groups)
         # These readers keep the indexes that earlier pieces needed.
         results = engine.run_here(lambda: (function(self.readers, piece) for _, piece in pieces))
         tasks = (_task(function, self._sides, piece) for _, piece in pieces)
