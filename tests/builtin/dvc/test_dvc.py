@@ -188,7 +188,7 @@ def test_the_hash_of_what_a_stage_makes_is_that_of_the_lock(tree: Path) -> None:
     with pytest.raises(UsageError) as caught:
         keep(str(tree), "data/mnist")
     assert caught.value.message == (
-        "`data/mnist` is not what `dvc.lock` records for the stage `make`"
+        "`data/mnist` differs from what `dvc.lock` records for the stage `make`"
     )
     assert caught.value.hint == "dvc repro make; or, to keep the current data: dvc commit make"
     with dvc.opened(str(tree), "dvc commit") as repo:
@@ -200,7 +200,7 @@ def test_the_hash_of_what_a_stage_makes_is_that_of_the_lock(tree: Path) -> None:
     assert not (tree / "data/mnist.dvc").exists()
     (folder / "shard").unlink()
     (folder / "shard").write_bytes(b"other")
-    with pytest.raises(UsageError, match=r"is not what `dvc\.lock` records"):
+    with pytest.raises(UsageError, match=r"differs from what `dvc\.lock` records"):
         keep(str(tree), "data/mnist")
 
 

@@ -156,7 +156,7 @@ def _made_by_stage(repo: Any, where: Path, folder: str) -> str | None:
     value = made[0].hash_info.value if made[0].hash_info is not None else None
     if not isinstance(value, str) or made[0].workspace_status():
         raise UsageError(
-            f"`{folder}` is not what `{LOCK_NAME}` records for the stage `{name}`",
+            f"`{folder}` differs from what `{LOCK_NAME}` records for the stage `{name}`",
             hint=f"dvc repro {name}; or, to keep the current data: dvc commit {name}",
         )
     if made[0].changed_cache():

@@ -47,7 +47,8 @@ class _Dvc:
         value = _cached_hash(change, folder, build) or _cached_hash(change, folder, build)
         if value is None:
             raise FailureError(
-                f"`{folder}` differs from its copy in DVC's cache: another process is changing one"
+                f"`{folder}` differs from its copy in DVC's cache: another process is changing one "
+                "of them"
             )
         return value
 

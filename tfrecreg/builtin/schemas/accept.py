@@ -29,7 +29,7 @@ from tfrecreg.core.values.config import Config
 from tfrecreg.core.values.errors import ConflictError, UsageError
 from tfrecreg.core.values.findings import Finding, Measure
 from tfrecreg.core.values.progress import SILENT, Progress
-from tfrecreg.core.values.text import ShortRepr, listed
+from tfrecreg.core.values.text import ShortRepr
 from tfrecreg.core.workers.interface import Engine
 from tfrecreg.core.workers.local import LocalEngine
 
@@ -177,12 +177,10 @@ def _selected(
         (each.code, (each.locations[0].feature or "") if each.locations else "")
         for each in findings
     }
-    names = sorted({name for _, name in broken if name})
     for name in features:
-        if name not in names:
-            some = listed(names, most=5)
+        if name not in {feature for _, feature in broken}:
             raise UsageError(
-                f"`{name}` of `{target}` has no finding; these features have one: {some}"
+                f"`{name}` of `{target}` has no finding, so there is no change to accept"
             )
     return {(code, name) for code, name in broken if not features or name in features}
 

@@ -108,7 +108,7 @@ class Pairs:
     after: Places
 
     def __len__(self) -> int:
-        """The number of pairs; for records that only one side has, their number."""
+        """The number of pairs, or of records that only one side has."""
         return max(len(self.before), len(self.after))
 
     def __getitem__(self, which: slice | npt.NDArray[np.bool_]) -> Pairs:
