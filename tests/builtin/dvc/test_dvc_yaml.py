@@ -11,7 +11,7 @@ pytest.importorskip("ruamel.yaml", reason="the extra `dvc` is not installed")
 
 from ruamel.yaml import YAML
 
-from tfrecreg.builtin.dvc.dvc_yaml import edited
+from tfrecreg.builtin.dvc.pipeline import edited
 from tfrecreg.core.values.errors import UsageError
 
 

@@ -26,8 +26,7 @@ from tfrecreg.builtin.pages.content import Page, PageChange, PageDifference, Tar
 from tfrecreg.builtin.pages.features import class_charts
 from tfrecreg.builtin.pages.records import PagePlace, PageRecord, read_records
 from tfrecreg.builtin.pages.survey import Survey, SurveyValidator, merged
-from tfrecreg.builtin.releases.diff.result import SPLIT_COUNTS, RecordDiff
-from tfrecreg.builtin.releases.diff.run import diff
+from tfrecreg.builtin.releases.diff.result import SPLIT_COUNTS, RecordDiff, diff
 from tfrecreg.builtin.statistics.summary import STATS_COLUMNS, stats_row
 from tfrecreg.core.check.scan.indexes import index_of
 from tfrecreg.core.check.scan.interface import Target

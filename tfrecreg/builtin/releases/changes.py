@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from tfrecreg.builtin.releases.audit_validator import EmptyPart, Ignoring
-from tfrecreg.builtin.releases.diff.run import diff_sides
+from tfrecreg.builtin.releases.diff.result import diff_sides
 from tfrecreg.builtin.releases.diff.verdict import previous_of
 from tfrecreg.core.check.scan.interface import Shard, Target, Validator
 from tfrecreg.core.check.scan.tally import Tally

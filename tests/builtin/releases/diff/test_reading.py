@@ -18,7 +18,7 @@ from tests_support import flip
 from tfrecreg import engine as open_engine
 from tfrecreg.builtin.releases.diff.compare import Readers, Reading
 from tfrecreg.builtin.releases.diff.match import Pairs
-from tfrecreg.builtin.releases.diff.run import diff
+from tfrecreg.builtin.releases.diff.result import diff
 from tfrecreg.core.example.model import Example
 from tfrecreg.core.example.values import bytes_feature, int64_feature
 from tfrecreg.core.values.errors import FailureError
