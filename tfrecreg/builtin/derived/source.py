@@ -127,28 +127,25 @@ class RecordSelection:
         A record of several classes is taken unless all of them have reached `limit`. All records
         without a class count as one class.
         """
-        indexes: dict[tuple[int, int], Index] = {}
-        splits: dict[str, list[tuple[int, int, int, int, frozenset[tuple[str, int]]]]] = {}
+        every: list[Taken] = []
+        splits: dict[str, list[tuple[int, int, int, frozenset[tuple[str, int]]]]] = {}
         for each in found:
-            indexes[each.parent, each.shard] = each.index
             split = self._parents[each.parent].shards[each.shard].split
-            candidates = splits.setdefault(split, [])
             for number, classes in self._classes_of(each):
                 if classes is not None:
                     order = key_hash(_LIMIT, each.index.key(number))
-                    candidates.append((order, each.parent, each.shard, number, classes))
-        chosen: dict[tuple[int, int], list[int]] = {}
+                    splits.setdefault(split, []).append((order, len(every), number, classes))
+            every.append(each)
+        chosen: dict[int, list[int]] = {}
         for candidates in splits.values():
             full: Counter[tuple[str, int]] = Counter()
-            candidates.sort(key=lambda each: each[:4])
-            for _, parent, shard, number, classes in candidates:
+            for _, place, number, classes in sorted(candidates, key=lambda each: each[:3]):
                 counted = classes or {("", 0)}
                 if any(full[each] < limit for each in counted):
                     full.update(counted)
-                    chosen.setdefault((parent, shard), []).append(number)
-        for (parent, shard), index in indexes.items():
-            numbers = np.array(sorted(chosen.get((parent, shard), ())), np.int64)
-            yield Taken(parent, shard, index, numbers)
+                    chosen.setdefault(place, []).append(number)
+        for place, each in enumerate(every):
+            yield replace(each, numbers=np.array(sorted(chosen.get(place, ())), np.int64))
 
     def _classes_of(self, taken: Taken) -> Iterator[tuple[int, frozenset[tuple[str, int]] | None]]:
         """The number and the classes of each record. None means that the record is left out."""
