@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from blake3 import blake3
@@ -383,18 +384,16 @@ class _Adoption:
             yield FileEntry.of(path, hash_both(folder, path))
 
     def _place(self, done: Examination, build: Storage) -> list[FileDigest]:
-        """Copy or link every file into the build, and verify that it has not changed since the
-        examination.
-        """
+        """Copy or link every file into the build."""
         how, name = self.plan.how, self.plan.dataset
         doing = {"copy": "copying", "link": "linking", "in-place": "hashing"}[how]
         placed = self.engine.map(
-            _place_shard,
+            partial(_place_shard, how, build),
             (
-                _PlaceTask(file, how, build, part.end.blake3 or "", part.end.records)
+                (file, part.end.blake3 or "", part.end.records)
                 for file, (_, part) in zip(self.plan.files, done.seen, strict=True)
             ),
-            cost=lambda task, hashed: (task.records, hashed.bytes),
+            cost=lambda task, hashed: (task[2], hashed.bytes),
             label=f"{doing} {name}",
             total=sum(part.end.records for _, part in done.seen),
             progress=self.progress,
@@ -503,34 +502,23 @@ def _salvage_mark(done: Examination) -> str | None:
     return next(iter(found), None)
 
 
-@dataclass(frozen=True, slots=True)
-class _PlaceTask:
-    """What a worker needs to copy or link one shard. Picklable."""
-
-    file: PlannedFile
-    how: How
-    folder: Storage
-    """Storage whose root is the folder of the unfinished build."""
-    blake3: str
-    """Digest of the file when it was examined."""
-    records: int
-    """Number of records when the file was examined."""
-
-
-def _place_shard(task: _PlaceTask) -> FileDigest:
-    """Copy or link the shard, and verify that it has not changed since the examination."""
-    shard = task.file.shard
-    if task.how == "copy":
-        with task.folder.create(task.file.path) as writer:
+def _place_shard(how: How, build: Storage, task: tuple[PlannedFile, str, int]) -> FileDigest:
+    """Copy or link the shard into the build, and verify that it has not changed since the
+    examination. A task has the digest and the number of records that were found then.
+    """
+    file, digest, _ = task
+    shard = file.shard
+    if how == "copy":
+        with build.create(file.path) as writer:
             found = hash_both(shard.storage, shard.path, writer)
-    elif task.how == "link":
-        task.folder.link(shard.path, task.file.path, origin=shard.storage)
-        found = hash_both(task.folder, task.file.path)
+    elif how == "link":
+        build.link(shard.path, file.path, origin=shard.storage)
+        found = hash_both(build, file.path)
     else:
         found = hash_both(shard.storage, shard.path)
-    if found.blake3 != task.blake3:
+    if found.blake3 != digest:
         raise UsageError(
-            f"`{shard.name}` changed while it was adopted: blake3 was {task.blake3[:16]}…, now it "
-            f"is {found.blake3[:16]}…"
+            f"`{shard.name}` changed while it was adopted: blake3 was {digest[:16]}…, now it is "
+            f"{found.blake3[:16]}…"
         )
     return found

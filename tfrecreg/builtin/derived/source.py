@@ -363,14 +363,8 @@ class DerivedSource(Source):
                             "the names of datasets before keys"
                         )
                 length = int(taken.index.lengths[number])
-                place = RecordPlace(
-                    parent=taken.parent,
-                    shard=taken.shard,
-                    number=number,
-                    offset=int(offsets[number]),
-                    length=length,
-                    digest=taken.index.digests[number].tobytes(),
-                )
+                offset, digest = int(offsets[number]), taken.index.digests[number].tobytes()
+                place = RecordPlace(taken.parent, taken.shard, number, offset, length, digest)
                 found = True
                 yield Item(split, key, length, _PLACE.pack(*place))
         for split, times in sorted(selection.left_out.items()):
