@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -59,15 +59,6 @@ class UnreadError(Exception):
         self.missing = missing
 
 
-class Read(NamedTuple):
-    """One record."""
-
-    size: int
-    """Bytes of the payload."""
-    example: Example | None
-    """The features; None if the record is not a `tf.train.Example`, or has unknown fields."""
-
-
 class Payloads:
     """Reads records by place. It keeps 32 bytes for each record of the shards that it reads."""
 
@@ -76,8 +67,10 @@ class Payloads:
         self._shards: dict[int, tuple[Records, _Digests] | UnreadError] = {}
         self._open: dict[int, Records] = {}
 
-    def read(self, place: int) -> Read:
-        """The record at a place."""
+    def read(self, place: int) -> tuple[int, Example | None]:
+        """The size of the payload at a place in bytes, and its features; None if the record is not
+        a `tf.train.Example`, or has unknown fields.
+        """
         shard, number = shard_of(place), record_of(place)
         records, digests = self._shard(shard)
         try:
@@ -89,9 +82,9 @@ class Payloads:
         example = decode_or_none(payload)
         # The features determine the payload only for a pure Example.
         if example is not None and record_digest(encode(example)) == expected:
-            return Read(len(payload), example)
+            return len(payload), example
         if record_digest(canonical(payload)) == expected:
-            return Read(len(payload), None)
+            return len(payload), None
         path = self._side.manifest.shards[shard].path
         raise UnreadError(f"record {number} of `{path}` does not match its index")
 
@@ -219,10 +212,10 @@ def read_changes(readers: Readers, pairs: Pairs, *, labels: LabelMaps) -> list[R
 
 def _change(readers: Readers, first: int, second: int, labels: LabelMaps) -> RecordChange:
     try:
-        before, after = readers[0].read(first), readers[1].read(second)
+        (before_size, old), (after_size, new) = readers[0].read(first), readers[1].read(second)
     except UnreadError as error:
         return RecordChange(unread=error.reason, missing=error.missing)
-    size, old, new = before.size + after.size, before.example, after.example
+    size = before_size + after_size
     if old is None or new is None:
         return RecordChange(changed=("",), size=size)
     return RecordChange(
@@ -241,13 +234,11 @@ def images_of(before: Side, after: Side) -> tuple[str, ...]:
     return tuple(sorted({*before.schema.images()} & {*after.schema.images()}))
 
 
-def image_digest(read: Read, images: Sequence[str]) -> bytes | None:
-    """16 bytes that identify the images of a record; None if it has no image."""
-    if read.example is None:
-        return None
+def image_digest(example: Example, images: Sequence[str]) -> bytes:
+    """16 bytes that identify the images of a record; zeros if it has no image."""
     hasher, found = blake3(), False
     for name in images:
-        feature = read.example.get(name)
+        feature = example.get(name)
         if feature is None or feature.kind is not Kind.BYTES:
             continue
         for value in feature.values:
@@ -256,7 +247,7 @@ def image_digest(read: Read, images: Sequence[str]) -> bytes | None:
                 hasher.update(len(value).to_bytes(8, "little"))
                 hasher.update(value)
         hasher.update(b"\xff" * 8)
-    return hasher.digest(16) if found else None
+    return hasher.digest(16) if found else bytes(16)
 
 
 _MOST = 10_000
@@ -489,11 +480,11 @@ def digest_images(
     for reader, side in zip(readers, (places.before, places.after), strict=True):
         for place in side.tolist():
             try:
-                read = reader.read(place)
+                payload_size, example = reader.read(place)
             except UnreadError:
                 return None
-            size += read.size
-            digests += image_digest(read, images) or bytes(16)
+            size += payload_size
+            digests += image_digest(example or {}, images)
     return np.frombuffer(bytes(digests), np.uint8).reshape(-1, 16), size
 
 
