@@ -219,11 +219,7 @@ class _Adoption:
             progress=self.progress,
         )
         kinds = done.kinds()
-        if mostly_examples(kinds):
-            kind = PayloadKind.EXAMPLE
-        else:  # the most frequent kind
-            rest = [each for each in PayloadKind if each is not PayloadKind.EXAMPLE]
-            kind = max(rest, key=lambda each: kinds.get(each.value, 0))
+        kind = _main_kind(kinds)
         schema = self._schema(done, kind)
         self._expect_pixels(done, schema)
         compression = _compression(done)
@@ -239,13 +235,13 @@ class _Adoption:
         if not self.in_place:
             expect_no_loss(self.change.dataset, before, content)
         others = list(self._bystanders()) if self.in_place else []
-        for number, (found, (_, part)) in enumerate(
-            zip(self._place(done, build), done.seen, strict=True)
-        ):
-            others.append(FileEntry.of(shards[number].index, part.index))
-            shards[number] = replace(
-                shards[number], bytes=found.bytes, blake3=found.blake3, sha256=found.sha256
-            )
+        placed = self._place(done, build)
+        shards = [
+            replace(shard, bytes=found.bytes, blake3=found.blake3, sha256=found.sha256)
+            for shard, found in zip(shards, placed, strict=True)
+        ]
+        indexes = zip(shards, done.seen, strict=True)
+        others += [FileEntry.of(shard.index, part.index) for shard, (_, part) in indexes]
         labels = self._labels(done)
         encoded = schema.encode("utf-8")
         own = {LABELS_NAME: canonical_json(dict(labels)) + b"\n", LEDGER_NAME: b""}
@@ -448,6 +444,14 @@ class _Adoption:
             verified=self.plan.how == "link",
             beside=written,
         )
+
+
+def _main_kind(kinds: Mapping[str, int]) -> PayloadKind:
+    """Examples if most payloads are Examples; otherwise the most frequent other kind."""
+    if mostly_examples(kinds):
+        return PayloadKind.EXAMPLE
+    rest = [each for each in PayloadKind if each is not PayloadKind.EXAMPLE]
+    return max(rest, key=lambda each: kinds.get(each.value, 0))
 
 
 def _compression(done: Examination) -> Compression:
