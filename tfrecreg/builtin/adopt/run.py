@@ -218,8 +218,7 @@ class _Adoption:
             engine=self.engine,
             progress=self.progress,
         )
-        kinds = done.kinds()
-        kind = _main_kind(kinds)
+        kind = _main_kind(done.kinds())
         schema = self._schema(done, kind)
         self._expect_pixels(done, schema)
         compression = _compression(done)
@@ -267,7 +266,7 @@ class _Adoption:
         return AdoptResult(
             manifest=manifest,
             folder=layout.build_folder(plan.dataset),
-            kinds=kinds,
+            kinds=done.kinds(),
             findings=done.findings,
             schema_path=self.change.dataset.schema_path,
             drafted=known is None and kind in _DESCRIBED,
