@@ -27,6 +27,7 @@ unexport PYTHONDONTWRITEBYTECODE
 MEMORY := $(shell try=$$(mktemp /dev/shm/tfrecreg-XXXXXX 2>/dev/null) || exit; \
 	echo exit 0 > $$try && chmod +x $$try && $$try 2>/dev/null && \
 	df -Pk /dev/shm | awk 'NR == 2 && $$4 > 4000000 { print "/dev/shm" }'; rm -f $$try)
+BASE_TEMP = $(if $(MEMORY),--basetemp "$$folder")
 IN_MEMORY = $(if $(MEMORY),folder="$$(mktemp -d $(MEMORY)/tfrecreg-XXXXXX)" && trap 'rm -rf "$$folder"' EXIT INT TERM &&)
 
 .PHONY: help demo pipeline test test-slow test-versions test-lowest fuzz accept lint types layers format docs site screenshots benchmark clean
@@ -49,14 +50,14 @@ pipeline: $(VENV)/.installed ## Run the whole pipeline of examples/own-registry
 
 test: $(VENV)/.installed ## Run the quick tests, the linters and the type checker
 	@$(MAKE) --no-print-directory --jobs $(JOBS) lint types layers
-	$(IN_MEMORY) $(BIN)/python -m pytest -q -n $(JOBS) -m "not (slow or medium)" $(if $(MEMORY),--basetemp "$$folder")
+	$(IN_MEMORY) $(BIN)/python -m pytest -q -n $(JOBS) -m "not (slow or medium)" $(BASE_TEMP)
 
 test-slow: $(VENV)/.installed ## Run the tests that start programs, and the sweeps that take minutes
-	$(BIN)/python -m pytest -q -n $(JOBS) -m "slow or medium"
+	$(IN_MEMORY) $(BIN)/python -m pytest -q -n $(JOBS) -m "slow or medium" $(BASE_TEMP)
 
 test-versions: $(VENV)/.installed ## Run the tests in which versions show, without sweeps
-	$(BIN)/python -m pytest -q -n $(JOBS) -m "not slow" tests/plugins
-	$(BIN)/python -m pytest -q -n $(JOBS) -m "not slow" $(VERSIONS)
+	$(IN_MEMORY) $(BIN)/python -m pytest -q -n $(JOBS) -m "not slow" tests/plugins $(BASE_TEMP)
+	$(IN_MEMORY) $(BIN)/python -m pytest -q -n $(JOBS) -m "not slow" $(VERSIONS) $(BASE_TEMP)
 
 test-lowest: ## Run them with the lower bounds of pyproject.toml, with PYTHON=python3.10
 	$(MAKE) test-versions VENV=.venv-lowest CONSTRAINTS=requirements/lowest-3.10.txt \

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from s3_command_support import run
-from s3_support import S3, SERVERS, Faults, faulty, s3_server
+from s3_support import S3, SERVER, Faults, faulty, s3_server
 
 import tfrecreg
 
@@ -23,9 +23,9 @@ print(len(source), sum(int(each["n"]) for each in source))
 """
 
 
-@pytest.fixture(scope="module", params=SERVERS)
-def s3(request: pytest.FixtureRequest) -> Iterator[S3]:
-    with s3_server(request.param) as server:
+@pytest.fixture(scope="module")
+def s3() -> Iterator[S3]:
+    with s3_server(SERVER) as server:
         yield server
 
 

@@ -14,7 +14,7 @@ import pytest
 from image_support import png
 from radosgw_support import KEY, SECRET
 from s3_command_support import command, ended, run
-from s3_support import S3, SERVERS, Faults, faulty, s3_server
+from s3_support import S3, SERVER, Faults, faulty, s3_server
 from sources_support import SOURCES, digests, make_raw
 
 from tfrecreg.core.registry.init import init
@@ -22,9 +22,9 @@ from tfrecreg.core.registry.init import init
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(scope="module", params=SERVERS)
-def s3(request: pytest.FixtureRequest) -> Iterator[S3]:
-    with s3_server(request.param) as server:
+@pytest.fixture(scope="module")
+def s3() -> Iterator[S3]:
+    with s3_server(SERVER) as server:
         yield server
 
 

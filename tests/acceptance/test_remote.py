@@ -16,7 +16,7 @@ from s3_command_support import command
 from s3_support import (
     S3,
     SECRET,
-    SERVERS,
+    SERVER,
     SIGNATURE,
     Faults,
     faulty,
@@ -32,9 +32,9 @@ pytestmark = pytest.mark.slow
 SAME = "a second read of the store gave the same bytes"
 
 
-@pytest.fixture(scope="module", params=SERVERS)
-def s3(request: pytest.FixtureRequest) -> Iterator[S3]:
-    with s3_server(request.param) as server:
+@pytest.fixture(scope="module")
+def s3() -> Iterator[S3]:
+    with s3_server(SERVER) as server:
         yield server
 
 

@@ -160,7 +160,7 @@ def test_damage_in_a_data_source_is_named(lake: Path) -> None:
         (
             ("check", "https://u:hunter2@host/x?t=hunter2"),
             2,
-            "a URL of `https://` holds a password or token, which others would see",
+            "a URL of `https://` has a password or token, which others could see",
         ),
         (
             ("adopt", "more", "memory://lake/damaged"),
@@ -190,7 +190,7 @@ def test_damage_in_a_data_source_is_named(lake: Path) -> None:
         (
             ("build", "digits", "--raw", "dropbox://lake/x"),
             3,
-            "`dropbox://` needs the package `dropboxdrivefs`, which is not installed",
+            "`dropbox://` needs the package `dropboxdrivefs`, which cannot be imported",
         ),
     ],
 )

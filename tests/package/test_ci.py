@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -69,11 +68,6 @@ def ci(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
     return run
 
 
-def today() -> str:
-    """The part that a folder without git tries."""
-    return f"{int(time.strftime('%j')) % 5 + 1}/5"
-
-
 TARGETS = ["test", "types", "test-versions", "test-slow"]
 
 
@@ -89,7 +83,6 @@ def test_all_run_and_each_fails_the_run(ci: Any, broken: list[str]) -> None:
         "ran types python3.10 .venv-3.10",
         "ran test-versions python3.10 .venv-3.10",
         "tests of other Pythons: ran on 3.10; not installed: 3.13",
-        f"sweeps: part {today()}",
         "ran test-slow",
     ]
     assert done.returncode == bool(broken), done.stderr

@@ -67,7 +67,7 @@ def test_a_protocol_needs_its_library(python: Interpreter) -> None:
     done = python.run("-c", MAIN, "s3fs", "check", "s3://bucket/train-*")
     assert (done.code, done.out) == (3, "")
     assert done.err.splitlines() == [
-        "error: `s3://` needs the package `s3fs`, which is not installed",
+        "error: `s3://` needs the package `s3fs`, which cannot be imported",
         f"hint: {install_command('s3fs')}",
     ]
 

@@ -29,11 +29,19 @@ else:
 
 pytestmark = pytest.mark.slow
 
-EXTRAS = sorted(
+EXTRAS = set(
     tomllib.loads((CHECKOUT / "pyproject.toml").read_text("utf-8"))["project"][
         "optional-dependencies"
     ]
-)
+) - {"dev"}
+"""Those for users: `make` installs `dev`, with pins."""
+LARGE = {"all", "beam", "dvc", "tfdv"}
+CASES = [
+    (version, extra)
+    for version in PYTHONS
+    for extra in sorted(EXTRAS if version in (PYTHONS[0], PYTHONS[-1]) else LARGE)
+]
+"""All extras with the oldest and the newest Python, the large ones with the others."""
 SECONDS, LONGEST = 240, {"all": 720}
 """Four times what is promised: without the bounds it is more than ten minutes."""
 TFDV = "tensorflow-data-validation"
@@ -56,7 +64,7 @@ def pip(python: Path, *arguments: str, seconds: float = 600) -> subprocess.Compl
     )
 
 
-@pytest.fixture(scope="module", params=PYTHONS)
+@pytest.fixture(scope="module")
 def version(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
@@ -90,7 +98,7 @@ def has_wheel_of_tfdv(version: str) -> bool | None:
     return version in ("3.10", "3.11") or new
 
 
-@pytest.mark.parametrize("extra", EXTRAS)
+@pytest.mark.parametrize(("version", "extra"), CASES, indirect=["version"])
 @pytest.mark.sweep
 def test_an_extra_resolves_while_its_user_waits(
     extra: str, version: str, python: Path, archives: Archives, tmp_path: Path

@@ -18,7 +18,7 @@ _CASES = {
         "media": "^(not a sound or a video|a damaged|the sound or video has no bytes|"
         "this [A-Z0-9]+ has no sound|expected a video)",
         "pixels": r"^(it decodes to|Pillow cannot read|(?!Decompression)\w+(\.\w+)*: )",
-        "size": "^the header says ",
+        "size": "^the header states a size of ",
     },
     "SRC111": {"link": "^a symbolic link"},
     "SRC112": {"missing": "^there is no (file|image of) |^the column .* names nothing: "},

@@ -19,8 +19,9 @@ from typing import Any
 import pytest
 from radosgw_support import KEY, SECRET, radosgw
 
-SERVERS = ("moto", "radosgw")
-"""The servers that tests of buckets run against: a library of tests, and Ceph's object gateway."""
+_INSTALLED = all(map(shutil.which, ("ceph", "ceph-mon", "ceph-osd", "radosgw")))
+SERVER = "radosgw" if _INSTALLED else "moto"
+"""The server that tests of buckets run against: Ceph's object gateway, else a library of tests."""
 SIGNATURE = "X-Amz-Signature=0123456789abcdefSignature"
 """The query that the web server wants for `/secret/`."""
 
@@ -49,10 +50,10 @@ class S3:
 
 @contextlib.contextmanager
 def s3_server(kind: str = "moto") -> Iterator[S3]:
-    """An empty S3 server, one of :data:`SERVERS`."""
+    """An empty S3 server: `radosgw` or `moto`."""
     with contextlib.ExitStack() as stack:
         if kind == "radosgw":
-            if not all(map(shutil.which, ("ceph", "ceph-mon", "ceph-osd", "radosgw"))):
+            if not _INSTALLED:
                 pytest.skip("Ceph's object gateway is not installed")
             port = stack.enter_context(radosgw())
         else:

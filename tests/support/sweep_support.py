@@ -1,9 +1,8 @@
 """Long sweeps, of which a run may try a part.
 
 A sweep tries every call of a command, or thousands of damaged files. `TFRECREG_SWEEP=2/3` tries the
-second third of each: of its positions, or of the parameters of a test with the mark `sweep`. CI
-takes another fifth for each commit, so that five commits try all. Without the variable, as in
-`make test-slow`, a run tries all.
+second third of each: of its positions, or of the parameters of a test with the mark `sweep`.
+Without the variable, as in CI, a run tries all.
 """
 
 from __future__ import annotations

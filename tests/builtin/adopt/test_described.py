@@ -196,7 +196,7 @@ def test_a_folder_of_tfds_is_adopted_with_all_that_it_knows(adopter, tfds: Path)
         "doi": "10.1234/pets.5",
     }
     assert result.notes == (
-        "checked against the `dataset_info.json` beside the shards: `pets` 1.2.3 of TensorFlow "
+        "checked against the `dataset_info.json` next to the shards: `pets` 1.2.3 of TensorFlow "
         "Datasets, 2 splits, 12 records",
     )
 
@@ -237,7 +237,7 @@ def test_a_split_without_a_shard_and_a_shard_without_a_split_are_found(adopter, 
     message = "`dataset_info.json` lists the split `val`, but some shards are missing"
     assert found["SHD001"]["message"] == message
     assert found["SHD001"]["locations"][0]["shard"].endswith("pets-val.tfrecord-00000-of-00001")
-    assert found["SHD005"]["message"] == "`dataset_info.json` beside the shard does not list it"
+    assert found["SHD005"]["message"] == "`dataset_info.json` next to the shard does not list it"
 
 
 def test_shards_that_were_not_named_are_not_missing(adopter, tfds: Path) -> None:

@@ -144,7 +144,7 @@ def test_a_parent_that_is_another_now_is_found(made: Derived) -> None:
     shutil.rmtree(made.folder / "registry/street/1.0.0")
     report = made.registry.audit("child")
     assert [each.message for each in report.findings if each.code == "SRC101"] == [
-        "its parent street@1.0.0 is not there"
+        "its parent street@1.0.0 is missing"
     ]
 
 

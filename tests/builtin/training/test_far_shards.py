@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import pickle
 import random
@@ -338,7 +337,7 @@ def test_epochs_of_hosts_with_caches(
         epoch(chance, port, files, folder)
 
 
-def test_threads_end_with_their_source(
+def test_sources_share_their_threads(
     files: dict[str, bytes], port: int, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made: list[Thread] = []
@@ -349,16 +348,9 @@ def test_threads_end_with_their_source(
 
     source = opened(port, files, folder)
     monkeypatch.setattr(daemon_threads, "Thread", started)
-    gc.disable()  # no cycle keeps a source
-    try:
-        for _ in range(3):
-            assert len(pickle.loads(pickle.dumps(source)).__getitems__([0, 100])) == 2
-        assert len(made) == 3 * THREADS
-        for each in made:
-            each.join(60)
-            assert not each.is_alive()
-    finally:
-        gc.enable()
+    for _ in range(3):
+        assert len(pickle.loads(pickle.dumps(source)).__getitems__([0, 100])) == 2
+    assert len(made) <= THREADS
 
 
 @pytest.mark.slow

@@ -266,7 +266,7 @@ def test_a_link_that_leads_nowhere_is_a_missing_shard(digits_registry: Path) -> 
     path.unlink()
     path.symlink_to("nowhere")
     message = refusal(digits_registry, UsageError)
-    assert message.startswith("1 of 2 shards of the split `train` of `digits` are not here; one is")
+    assert message.startswith("1 of 2 shards of the split `train` of `digits` are missing; one is")
 
 
 @pytest.mark.medium

@@ -67,7 +67,7 @@ def write(folder: Path, names: str) -> RawFolder:
 )
 def test_the_strongest_is_chosen(known: Plugins, tmp_path: Path, names: str, best: str) -> None:
     found = detect_source(write(tmp_path, names), "raw", known, "x")
-    assert found.source == best
+    assert found.chosen.source == best
 
 
 @pytest.mark.parametrize(

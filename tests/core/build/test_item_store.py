@@ -1,4 +1,4 @@
-"""Items on disk give the same plan as items in memory, and take little memory."""
+"""Packed items give the same plan as unpacked items, and take little memory."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def planned(listed: list[Item]) -> Plan:
     return make_plan("d", listed, ShardPolicy(shards=7), {})
 
 
-def test_a_plan_on_disk_is_that_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_plan_of_many_items_is_that_of_few(monkeypatch: pytest.MonkeyPatch) -> None:
     listed = items(500)
     before = planned(listed)
     assert all(isinstance(shard.items, tuple) for shard in before.shards)
-    monkeypatch.setattr(item_store, "_HELD", 1000)
+    monkeypatch.setattr(item_store, "_UNPACKED", 1000)
     monkeypatch.setattr(item_store, "_AT_ONCE", 7)
     random.Random(1).shuffle(listed)
     after = planned(listed)

@@ -26,13 +26,14 @@ def test_a_cut_in_the_header_is_seen(header: int) -> None:
 @pytest.mark.parametrize(
     ("data", "expected"),
     [
-        (bmp(depth=3), "a BMP of 3 bits a pixel"),
-        (bmp(compression=7), "a BMP of the unknown compression 7"),
-        (bmp(compression=4), "a BMP with a JPEG inside"),
-        (bmp(compression=5), "a BMP with a PNG inside"),
-        (bmp()[:18] + b"\xff\xff\xff\xff" + bmp()[22:], "a BMP with a width of -1 pixels"),
-        (bmp(0, 5), "the header says 0 pixels wide and 5 high"),
-        (bmp(5, 0), "the header says 5 pixels wide and 0 high"),
+        (bmp(depth=3), "a BMP 3 pixels wide, of 3 bits a pixel and compression 0"),
+        (bmp(compression=7), "a BMP 3 pixels wide, of 24 bits a pixel and compression 7"),
+        (
+            bmp()[:18] + b"\xff\xff\xff\xff" + bmp()[22:],
+            "a BMP -1 pixels wide, of 24 bits a pixel and compression 0",
+        ),
+        (bmp(0, 5), "the header states a size of 0 × 5 pixels"),
+        (bmp(5, 0), "the header states a size of 5 × 0 pixels"),
     ],
 )
 def test_a_header_that_says_nothing_sound_is_refused(data: bytes, expected: str) -> None:

@@ -79,8 +79,7 @@ def test_a_header_of_another_size_or_format_is_found() -> None:
         False,
         "it decodes to 30 × 20 pixels, but its header says 30 × 21",
     )
-    reads_no = "Pillow cannot read this kind of gif"
-    assert verify(png(30, 20), format="gif") == ("SRC110", False, reads_no)
+    assert verify(png(30, 20), format="gif")[:2] == ("SRC110", False)
 
 
 @pytest.mark.medium

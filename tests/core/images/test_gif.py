@@ -21,8 +21,8 @@ def test_a_cut_in_the_screen_descriptor_is_seen(end: int) -> None:
 
 
 def test_a_screen_without_pixels_is_refused() -> None:
-    assert reason(gif(0, 32)) == "the header says 0 pixels wide and 32 high"
-    assert reason(gif(32, 0)) == "the header says 32 pixels wide and 0 high"
+    assert reason(gif(0, 32)) == "the header states a size of 0 × 32 pixels"
+    assert reason(gif(32, 0)) == "the header states a size of 32 × 0 pixels"
 
 
 def test_an_image_is_whole_to_its_trailer() -> None:

@@ -5,7 +5,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tfrecreg.core.records.framing import (
-    MAX_LENGTH,
     OVERHEAD,
     frame,
     masked_crc,
@@ -46,12 +45,3 @@ def test_checksum_is_the_masked_one_of_the_book(data: bytes) -> None:
     crc = crc32c(data)
     rotated = (crc >> 15 | crc << 17) & 0xFFFFFFFF
     assert masked_crc(data) == (rotated + 0xA282EAD8) % 2**32
-
-
-def test_payload_above_the_limit_is_refused() -> None:
-    class Huge(bytes):
-        def __len__(self) -> int:
-            return MAX_LENGTH + 1
-
-    with pytest.raises(ValueError, match="a payload of 2147483649 bytes is longer than 2147483648"):
-        frame(Huge())

@@ -126,29 +126,20 @@ def test_counts_beyond_the_file_are_refused_without_allocating(field: str, count
 
 
 @pytest.mark.parametrize(
-    ("body", "problem"),
+    "body",
     [
-        (
-            header(records=1, keys=1) + bytes(16) + struct.pack("<QQ", 0, 2) + b"k",
-            "the positions at which its keys end do not fit its keys",
-        ),
-        (
-            header(records=2, keys=1)
-            + bytes(16)
-            + struct.pack("<QQ", 0, 2)
-            + bytes(16)
-            + struct.pack("<QQ", 0, 1)
-            + b"k",
-            "the positions at which its keys end do not fit its keys",
-        ),
-        (header(keys=1) + b"k", "the positions at which its keys end do not fit its keys"),
-        (
-            header(records=1) + bytes(16) + struct.pack("<QQ", 2**31 + 1, 0),
-            "it lists a record longer than 2147483648 bytes",
-        ),
-        (header(members=2) + struct.pack("<QQQQ", 5, 5, 5, 6), "its gzip members are not in order"),
+        header(records=1, keys=1) + bytes(16) + struct.pack("<QQ", 0, 2) + b"k",
+        header(records=2, keys=1)
+        + bytes(16)
+        + struct.pack("<QQ", 0, 2)
+        + bytes(16)
+        + struct.pack("<QQ", 0, 1)
+        + b"k",
+        header(keys=1) + b"k",
+        header(records=1) + bytes(16) + struct.pack("<QQ", 2**31 + 1, 0),
+        header(members=2) + struct.pack("<QQQQ", 5, 5, 5, 6),
     ],
 )
-def test_nonsense_with_a_good_digest_is_refused(body: bytes, problem: str) -> None:
-    with pytest.raises(ManifestError, match=problem):
+def test_nonsense_with_a_good_digest_is_refused(body: bytes) -> None:
+    with pytest.raises(ManifestError, match="positions or lengths are impossible"):
         read_index(sealed(body), "x.index")

@@ -26,10 +26,6 @@ def zipped(data: bytes) -> bytes:
     return gzip.compress(data, mtime=0)
 
 
-def reading(data: bytes) -> Any:
-    return lambda start, length: data[start : start + length]
-
-
 @pytest.mark.parametrize(
     ("length", "left", "outcome"),
     [
@@ -86,7 +82,7 @@ def test_a_bit_that_hides_a_whole_member_is_said_to_be_read(small_shard: Any) ->
     packed[3] ^= 4
     length = int.from_bytes(packed[10:12], "little")
     assert length > len(packed)
-    assert zlib_makes(reading(bytes(packed)), 0, 1 << 20) == 0
+    assert zlib_makes(bytes(packed)) == 0
     assert faults(see(packed)) == [("CRC007", READS)]
 
 

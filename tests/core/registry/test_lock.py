@@ -45,7 +45,7 @@ def test_it_is_held_in_the_block_and_free_behind_it(registry: Registry) -> None:
 
 def test_who_holds_it_takes_it_again(registry: Registry) -> None:
     told: list[str] = []
-    with dataset_lock(registry, "mnist"):
+    with dataset_lock(registry, "mnist", int):
         with dataset_lock(registry, "mnist", lambda: told.append("waiting")):
             assert not is_free(registry, "mnist")
         assert not is_free(registry, "mnist")
@@ -65,7 +65,7 @@ def test_who_comes_second_is_told_and_waits(registry: Registry) -> None:
         with dataset_lock(registry, "mnist", tell):
             order.append("second")
 
-    with dataset_lock(registry, "mnist"):
+    with dataset_lock(registry, "mnist", int):
         thread = threading.Thread(target=second)
         thread.start()
         assert waiting.wait(10)
@@ -78,7 +78,7 @@ def test_a_killed_holder_holds_nothing(registry: Registry) -> None:
     code = (
         "import sys, time; from tfrecreg.core.registry.registry import open_registry\n"
         "from tfrecreg.core.registry.lock import dataset_lock\n"
-        "with dataset_lock(open_registry(sys.argv[1]), 'mnist'):\n"
+        "with dataset_lock(open_registry(sys.argv[1]), 'mnist', int):\n"
         "    print('held', flush=True); time.sleep(60)\n"
     )
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
@@ -97,7 +97,7 @@ def test_a_killed_holder_holds_nothing(registry: Registry) -> None:
 def test_what_it_makes_is_ignored_in_a_cloned_registry(registry: Registry) -> None:
     root = Path(registry.storage.root)
     subprocess.run(["git", "init", "--quiet", str(root)], check=True)
-    with dataset_lock(registry, "mnist"):
+    with dataset_lock(registry, "mnist", int):
         pass
     status = ["git", "-C", str(root), "status", "--porcelain", "--untracked-files=all"]
     done = subprocess.run(status, check=True, capture_output=True, text=True)

@@ -10,7 +10,7 @@ from registry_support import empty_registry, put_build, put_release, write
 
 from tfrecreg.core.registry import layout
 from tfrecreg.core.registry.data import resolve
-from tfrecreg.core.registry.registry import Registry, Yank, parse_yanks, read_yanks, yanked
+from tfrecreg.core.registry.registry import Registry, Yank, read_yanks, yanked
 from tfrecreg.core.registry.transaction import transaction
 from tfrecreg.core.values.errors import ManifestError, NewerFormatError, UsageError
 from tfrecreg.core.values.reference import Version
@@ -105,14 +105,17 @@ def test_what_is_no_list_of_withdrawals_is_refused_by_name(
     assert resolve(registry, "mnist@1.1.0").name == "mnist@1.1.0"  # who names it gets it
 
 
-def test_a_line_of_a_newer_format_is_refused() -> None:
+def test_a_line_of_a_newer_format_is_refused(registry: Registry) -> None:
+    Path(registry.storage.root, PATH).write_bytes(b'{"format_version":2}\n')
     with pytest.raises(NewerFormatError, match="line 1: it has format 2, this tfrecreg supports 1"):
-        parse_yanks(b'{"format_version":2}\n', "x")
+        read_yanks(registry.dataset("mnist"), TWO)
 
 
-def test_a_field_of_a_later_tfrecreg_is_passed_over() -> None:
+def test_a_field_of_a_later_tfrecreg_is_passed_over(registry: Registry) -> None:
     line = b'{"format_version":1,"by":"a","created":"b","reason":"c","more":[1]}\n'
-    assert parse_yanks(line, "x") == (Yank(created="b", by="a", reason="c"),)
+    Path(registry.storage.root, PATH).write_bytes(line)
+    found = read_yanks(registry.dataset("mnist"), TWO)
+    assert found == (Yank(created="b", by="a", reason="c"),)
 
 
 def test_withdrawals_on_two_branches_merge_into_both(registry: Registry) -> None:

@@ -107,7 +107,7 @@ def test_blocks_in_use_do_not_go_for_any_other(cache: BlockCache) -> None:
 def test_a_damaged_count_is_found_out_again(cache: BlockCache, content: bytes) -> None:
     for number in range(12):
         keep(cache, number)
-    Path(cache._used).write_bytes(content)
+    Path(cache.used).write_bytes(content)
     for number in range(12, 40):
         assert keep(cache, number) == body(number)
         assert used(cache) <= LIMIT
@@ -120,7 +120,7 @@ def test_a_failed_fetch_leaves_nothing(cache: BlockCache) -> None:
     with pytest.raises(StorageError):
         cache.keep(name(cache, 1), SIZE, fail, for_used=True)
     assert files(cache) == []
-    assert int(Path(cache._used).read_text()) == 0
+    assert int(Path(cache.used).read_text()) == 0
 
 
 def test_what_a_killed_process_left_is_written_anew_or_removed(cache: BlockCache) -> None:

@@ -60,7 +60,7 @@ def test_a_lock_on_a_full_disk_says_that_it_is_full(tmp_path: Path) -> None:
     with (
         installed(Faulty(errno.ENOSPC, 1)),
         pytest.raises(StorageError) as caught,
-        dataset_lock(registry, "digits"),
+        dataset_lock(registry, "digits", int),
     ):
         pass
     assert caught.value.message == (

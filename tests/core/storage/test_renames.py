@@ -229,8 +229,8 @@ class TestReplaceDir:
         with pytest.raises(StorageError) as caught:
             storage.replace_dir("stage", "data")
         assert caught.value.message == (
-            f"`{storage.root}/stage.old` is in the way: it is the old content of a folder that "
-            "was to be replaced, but it is unknown which folder"
+            f"`{storage.root}/stage.old` is in the way: it holds the old content of a folder "
+            "that was being replaced, but nothing shows which folder"
         )
         assert tree(storage) == before
 

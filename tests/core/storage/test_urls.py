@@ -32,7 +32,7 @@ def test_messages_have_no_secrets(url: str, shown: str | None) -> None:
     [
         (
             "https://user:hunter2@host/a?sig=hunter2",
-            "a URL of `https://` holds a password or token, which others would see",
+            "a URL of `https://` has a password or token, which others could see",
         ),
         ("s3://b/a?sig=hunter2", "`s3://b/a` has a query, but URLs of `s3://` have none"),
         ("git://../..:main@x", "`git://../..:main@x` is not read: `git://` is not known as"),

@@ -45,7 +45,7 @@ def test_an_image_goes_in_byte_for_byte_whatever_its_name_says(raw, kind, suffix
         (jpeg()[:30], "SRC110 header"),
         (png()[:20] + b"x" + png()[21:], "SRC110 header"),
         (gif(0, 5), "SRC110 size"),
-        (jpeg(marker=0xF7), "SRC110"),
+        (jpeg(marker=0xF7), "SRC110 header"),
     ],
 )
 def test_what_is_no_sound_image_is_skipped_with_its_reason(raw, data, code) -> None:

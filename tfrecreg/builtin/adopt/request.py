@@ -68,11 +68,11 @@ class FilesBeside:
             return {}
         first = self.infos[0][0]
         found = {
-            "license": first.license.strip(),
+            "license": first.redistribution_info.license.strip(),
             "description": first.description.strip(),
             "citation": first.citation.strip(),
             "version": first.version,
-            "homepage": first.urls[0] if first.urls else "",
+            "homepage": next(iter(first.location.urls), ""),
             "doi": first.doi,
         }
         return {name: text for name, text in found.items() if text}

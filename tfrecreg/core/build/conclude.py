@@ -1,7 +1,4 @@
-"""Ends a build: completes its files, checks what was written, and replaces the old build.
-
-The module also finds two parts of a release's provenance: the user's name and the time.
-"""
+"""Ends a build: completes its files, checks what was written, and replaces the old build."""
 
 from __future__ import annotations
 
@@ -66,9 +63,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Growth:
-    """How many shards a build keeps from its base, and how many it writes.
-
-    The source estimates the sizes of shards that do not exist yet.
+    """How many shards a build keeps from its base, and how many it writes. The source estimates the
+    sizes of shards that do not exist yet.
     """
 
     base: str
@@ -203,7 +199,7 @@ def ledgers(
         counts = dict(sorted(skipped[split].items()))
         if items[split] != written[split] + sum(counts.values()):
             raise FailureError(
-                f"the ledger of the split `{split}` does not reconcile: {items[split]} items, "
+                f"the ledger of the split `{split}` does not add up: {items[split]} items, "
                 f"{written[split]} written, {sum(counts.values())} skipped"
             )
         found[split] = Ledger(
@@ -284,10 +280,9 @@ def _expect_features(prepared: Prepared, labels: Iterable[str], known: Collectio
         raise prepared.source.plugin_id.error(f"has names in `labels` for {about}")
 
 
-def ledger_lines(entries: Sequence[Skipped | Remark]) -> bytes:
-    """The ledger file: one line of canonical JSON per entry. Only remarks have `times`.
-
-    In names, bytes that are not UTF-8 are escaped, and so are lone surrogates.
+def ledger_lines(entries: Iterable[Skipped | Remark]) -> bytes:
+    """The ledger file: one line of canonical JSON per entry. Only remarks have `times`. Bytes that
+    are not UTF-8 and lone surrogates are escaped.
     """
     lines = bytearray()
     for each in entries:
@@ -347,7 +342,6 @@ def _read_back(start: BuildStart, manifest: Manifest, folder: Storage, engine: E
 def _accept_skipped(
     start: BuildStart, entries: Sequence[Skipped | Remark], found: Mapping[str, Ledger]
 ) -> None:
-    """Refuse a build that lost more items than the limit allows."""
     lost = [each for each in entries if isinstance(each, Skipped)]
     items, skipped = sum(ledger.items for ledger in found.values()), len(lost)
     limit = max_skipped(start.prepared.settings)
@@ -368,7 +362,6 @@ def _accept_dropped(
     entries: Sequence[Skipped | Remark],
     found: Mapping[str, Ledger],
 ) -> None:
-    """Refuse a build if a split lost more objects than the limit allows."""
     written: Counter[str] = Counter()
     for shard in made:
         written[shard.entry.split] += shard.notes.objects

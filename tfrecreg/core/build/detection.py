@@ -1,8 +1,7 @@
 """Chooses a source for raw data if the user names none.
 
-Every source that is installed or in the registry is asked. The globs of its record are tried first.
-Then its function `examine`, if it has one, looks at the data. The source with the strongest match
-is chosen. If two match equally well, the error names both and the user chooses.
+The globs in the record of each known source are tried first. Then its function `examine`, if it has
+one, looks at the data. The source with the strongest match is chosen.
 """
 
 from __future__ import annotations
@@ -48,8 +47,6 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Detection:
-    """The choice of a source."""
-
     raw: str
     """The raw data as the user named them."""
     chosen: Candidate
@@ -60,15 +57,8 @@ class Detection:
     failed: tuple[str, ...]
     """Why some sources could not be asked, one line each."""
 
-    @property
-    def source(self) -> str:
-        """The name of the chosen source."""
-        return self.chosen.source
-
     def notes(self) -> Iterator[str]:
-        """Lines about the chosen source, about names that it does not read, and about other
-        sources.
-        """
+        """Lines about the chosen source, the names that it does not read, and other sources."""
         yield f"source `{self.chosen.source}`: `{self.raw}` has {self.chosen.found.reason}"
         if self.chosen.found.aside:
             yield f"  not read: {listed(self.chosen.found.aside, most=3)}"
@@ -173,10 +163,8 @@ def _recognized(announced: Announced[SourceRecord], preview: RawPreview) -> Reco
 
 
 def glob_strength(glob: str) -> Strength:
-    """How strongly a match of this glob speaks for a source.
-
-    ``exact`` if the glob contains a file or folder name that is not just a suffix or the name of a
-    split: ``data.yaml``, ``Annotations/*.xml``. Otherwise ``general``, as for ``*.csv``.
+    """``exact`` if the glob contains a file or folder name that is not just a suffix or the name of
+    a split: ``data.yaml``, ``Annotations/*.xml``. Otherwise ``general``, as for ``*.csv``.
     """
     *folders, name = glob.split("/")
     stem = name.rpartition(".")[0] or name
@@ -200,10 +188,8 @@ def _checked(found: object) -> Recognition | None:
 def _near(
     raw: RawStorage, announced: Sequence[Announced[SourceRecord]], place: str = ""
 ) -> tuple[str, str] | None:
-    """The source that best fits a nearby folder, and the path of this folder.
-
-    Nearby folders are one or two levels away. None if no source fits. A parent folder must match
-    exactly, or have a matching layout and no other files.
+    """The source that best fits a folder one or two levels away, and the path of this folder. A
+    parent folder must match exactly, or have a matching layout and no other files.
     """
     found: list[tuple[int, str, str]] = []
     for each in announced:

@@ -14,20 +14,16 @@ If the dataset grows from a release, shards in which nothing changed are kept:
 
 To find out whether an item changed, a build makes its record again and compares the digests.
 
-Memory holds 40 bytes per item: its order key, its number in the order, its size, and the place of
-its data. The data stay in memory up to a limit. Then they go to an unnamed temporary file, which
-disappears with the process.
+Memory holds the data of each item in packed form, and 40 bytes more: its order key, its number in
+the order, its size, and the place of its data.
 """
 
 from __future__ import annotations
 
-import mmap
-import tempfile
-import weakref
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING, overload
+from typing import overload
 
 import msgspec
 import numpy as np
@@ -49,16 +45,8 @@ from tfrecreg.core.registry.manifest import (
 from tfrecreg.core.registry.registry import Registry, not_yanked
 from tfrecreg.core.storage.interface import Readable
 from tfrecreg.core.values.documents import read_note, refusing
-from tfrecreg.core.values.errors import (
-    ManifestError,
-    MissingFileError,
-    StorageError,
-    UsageError,
-)
+from tfrecreg.core.values.errors import ManifestError, MissingFileError, UsageError
 from tfrecreg.core.values.shards import ShardPolicy, bounds, is_split_name, shard_count, shard_name
-
-if TYPE_CHECKING:
-    from tfrecreg.core.build.sources.guarded import GuardedSource
 
 _MERGED = 10
 """Small shards are merged if their size is at most the added bytes divided by this number."""
@@ -71,7 +59,6 @@ class BaseShard:
     """A shard of the base. Picklable."""
 
     storage: Readable
-    """The registry's storage."""
     entry: ShardEntry
     index: FileEntry
     index_path: str
@@ -80,7 +67,6 @@ class BaseShard:
     """Path of the shard, relative to the registry; None if it is not on this machine."""
 
     def read_index(self) -> Index:
-        """The shard's index, as it was released."""
         found = find_index([(self.storage, self.index_path)], self.index)
         if found is None:
             raise UsageError(
@@ -101,14 +87,11 @@ class Base:
     """The split and the key of each item without a record, if the ledger is on this machine."""
 
     def of_split(self, split: str) -> list[BaseShard]:
-        """The shards of a split, in their order."""
         return [shard for shard in self.shards if shard.entry.split == split]
 
 
 def find_base(registry: Registry, dataset: str, wanted: str | None) -> Base | None:
-    """The release that `wanted` names, or the latest. None if `wanted` is ``none``, or if no
-    release exists.
-    """
+    """The release that `wanted` names, or the latest; None without a release, or for ``none``."""
     if wanted == "none" or (wanted is None and not not_yanked(registry.dataset(dataset))):
         return None
     text = wanted or "latest"
@@ -164,11 +147,11 @@ Positions = npt.NDArray[np.int64]
 def deal_from(
     base: Base, store: ItemStore
 ) -> tuple[list[tuple[Positions, BaseShard | None]], Positions]:
-    """Assign each item of a split to the shard of the base that contains the item.
+    """The positions of a split's items in each shard of the base, and the positions of the items
+    that go into new shards.
 
-    Returns the positions of the items in each of these shards, and the positions of the items that
-    go into new shards. The shard of the base is None if it lost items. An item that the base
-    skipped joins the last shard. If it is skipped again, that shard stays unchanged.
+    The shard of the base is None if it lost items. An item that the base skipped joins the last
+    shard, which stays unchanged if the item is skipped again.
     """
     left = np.ones(len(store), np.bool_)
     dealt: list[tuple[Positions, BaseShard | None]] = []
@@ -211,11 +194,8 @@ _LEAST_ITEM = 256
 
 @dataclass(frozen=True, slots=True)
 class PlannedShard:
-    """One shard to make."""
-
     split: str
     path: str
-    """Its file name in the build's folder."""
     items: Sequence[Item]
     """Items in the order of the records. Slices of this sequence are tuples."""
     base: BaseShard | None = None
@@ -229,17 +209,14 @@ class PlannedShard:
         return f"{INDEX_FOLDER}/{self.path}.index"
 
     def cuts(self) -> list[tuple[int, int]]:
-        """Where to cut the items into segments of about :data:`SEGMENT_BYTES`, which can be made
-        separately: the number of the first item of each, and the number after its last item.
-
-        A gzip member ends where a segment ends, so segments must depend only on the plan.
+        """The first item and the end of each segment of about :data:`SEGMENT_BYTES`. A gzip member
+        ends where a segment ends, so segments must depend only on the plan.
         """
         weight = sum(max(item.size, _LEAST_ITEM) for item in self.items)
         count = max(1, min(-(-weight // SEGMENT_BYTES), len(self.items)))
         return list(bounds(len(self.items), count))
 
     def segments(self) -> Iterator[tuple[Item, ...]]:
-        """The items of each segment."""
         return (tuple(self.items[start:stop]) for start, stop in self.cuts())
 
 
@@ -249,17 +226,11 @@ class Plan:
 
     dataset: str
     shards: tuple[PlannedShard, ...]
-    """Shards in order of split and number."""
     skipped: tuple[Skipped, ...]
-    """Skipped items in order of split and key."""
     digest: str
-    """Hex. Equal plans make equal bytes, so this digest identifies the unfinished files of a killed
-    build.
-    """
+    """Hex. Equal plans make equal bytes, so it names the unfinished files of a killed build."""
     remarks: tuple[Remark, ...] = ()
-    """The source's remarks from listing, in order of split and key."""
     base: Base | None = None
-    """The release on which the build is based."""
 
     @property
     def items(self) -> int:
@@ -274,17 +245,18 @@ class Plan:
         return counts
 
 
+_UNKNOWN = PluginId("source", "unknown")
+
+
 def make_plan(
     dataset: str,
     listed: Iterable[Item | Skipped | Remark],
     policy: ShardPolicy,
     salt: Mapping[str, str],
     base: Base | None = None,
-    *,
-    source: GuardedSource | None = None,
+    plugin_id: PluginId = _UNKNOWN,
 ) -> Plan:
     """Order the items and deal them to shards."""
-    plugin_id = PluginId("source", "unknown") if source is None else source.plugin_id
     splits: dict[str, ItemStore] = {}
     skipped: list[Skipped] = []
     remarks: list[Remark] = []
@@ -328,7 +300,6 @@ def _plan_digest(
     shards: Iterable[PlannedShard],
     rest: Iterable[Skipped | Remark],
 ) -> str:
-    """The digest of a plan, as hex."""
     hasher = blake3(b"tfrecreg plan v1\n")
     for name, value in sorted(salt.items()):
         hasher.update(f"{name}={value}\n".encode("utf-8", "surrogateescape"))
@@ -370,8 +341,8 @@ _KEY = b"tfrecreg item order v1".ljust(32, b"\0")
 _ORDER_KEY = np.dtype("S16")
 """An order key. NumPy drops its trailing zeros, but this does not change the order."""
 
-_HELD = 1 << 25
-"""Maximum size in bytes of the items that are kept in memory."""
+_UNPACKED = 1 << 25
+"""Maximum size in bytes of the packed items of a split that are unpacked all at once."""
 _AT_ONCE = 1 << 12
 """Number of items that are decoded ahead."""
 
@@ -396,10 +367,7 @@ class ItemStore:
         self._keys = bytearray()
         self._sizes = array("q")
         self._ends = array("q")
-        self._held = bytearray()
-        self._written = 0
-        self._file: IO[bytes] | None = None
-        self._data: bytearray | mmap.mmap = self._held
+        self._data = bytearray()
         self._order: Positions = np.empty(0, np.int64)
         self._sorted: npt.NDArray[np.bytes_] = np.empty(0, _ORDER_KEY)
 
@@ -407,20 +375,14 @@ class ItemStore:
         return len(self._ends)
 
     def add(self, item: Item) -> None:
-        """Add an item of this split."""
         self._keys += order_key(self.split, item.key)
         name = item.key.encode("utf-8", "surrogateescape")
-        self._held += _ENCODER.encode((name, item.size, item.state))
+        self._data += _ENCODER.encode((name, item.size, item.state))
         self._sizes.append(item.size)
-        self._ends.append(self._written + len(self._held))
-        if len(self._held) >= _HELD:
-            self._spill()
+        self._ends.append(len(self._data))
 
     def sort(self) -> Item | None:
         """Order the items after all were added. Returns an item whose key occurs twice, if any."""
-        if self._file is not None:
-            self._spill()
-            self._data = mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ)
         keys = np.frombuffer(self._keys, _ORDER_KEY)
         self._keys = bytearray()
         self._order = np.argsort(keys, kind="stable")
@@ -437,14 +399,13 @@ class ItemStore:
         return at
 
     def sizes(self, positions: Positions) -> Positions:
-        """The estimated payload bytes of items."""
         found: Positions = np.frombuffer(self._sizes, np.int64)[self._order[positions]]
         return found
 
     def pick(self, positions: Positions) -> Sequence[Item]:
-        """The items at these positions, as a tuple unless they are on disk."""
+        """The items at these positions, as a tuple unless the split has very many items."""
         rows = self._order[positions]
-        return self._read(rows) if self._file is None else ItemShare(self._read, rows)
+        return self._read(rows) if len(self._data) < _UNPACKED else ItemShare(self._read, rows)
 
     def _read(self, rows: Positions) -> tuple[Item, ...]:
         ends = np.frombuffer(self._ends, np.int64)
@@ -455,24 +416,9 @@ class ItemStore:
             found.append(Item(self.split, name.decode("utf-8", "surrogateescape"), size, state))
         return tuple(found)
 
-    def _spill(self) -> None:
-        try:
-            if self._file is None:
-                self._file = tempfile.TemporaryFile(prefix="tfrecreg-plan-")  # noqa: SIM115
-                weakref.finalize(self, self._file.close)
-            self._file.write(self._held)
-            self._file.flush()
-        except OSError as error:
-            raise StorageError(
-                f"cannot write the plan's items to `{tempfile.gettempdir()}`: {error.strerror}",
-                hint="set TMPDIR to another folder",
-            ) from error
-        self._written += len(self._held)
-        self._held.clear()
-
 
 class ItemShare(Sequence[Item]):
-    """Items of a store on disk. Pickling makes them a tuple."""
+    """Items of a store, unpacked when they are needed. Pickling makes them a tuple."""
 
     def __init__(self, read: Callable[[Positions], tuple[Item, ...]], rows: Positions) -> None:
         self._read = read

@@ -56,7 +56,6 @@ class BuildRequest:
     raw: str | None = None
     """Folder of the raw data, relative to the current folder, or its URL."""
     options: Mapping[str, Any] = field(default_factory=dict)
-    """The source's options, which override the configured options."""
     policy: ShardPolicy | None = None
     compression: Literal["none", "gzip"] | None = None
     max_skipped: SkipLimit | int | str | None = None
@@ -64,16 +63,14 @@ class BuildRequest:
     max_dropped: SkipLimit | int | str | None = None
     """Maximum number of dropped objects per split: a number, or a share such as ``"0.5%"``."""
     default_schema: bool = False
-    """Whether to use the source's own schema, although the dataset had another schema, which is
-    missing now.
-    """
+    """Whether to use the source's own schema, although the missing schema was another one."""
     base: str | None = None
-    """The base release: a version, a reference, or ``none``. None means the latest release. If the
-    request sets the number of shards or another compression, None means that all shards are new.
+    """The base release: a version, a reference, or ``none``. None means the latest release, or
+    ``none`` if the request sets the number of shards or another compression.
     """
     save: bool = False
-    """Whether the settings of this request are written into `datasets/<name>.toml`, so that
-    ``build NAME`` uses them again. The first build of a dataset always saves them."""
+    """Whether the settings of this request are written into `datasets/<name>.toml`. The first build
+    of a dataset always saves them."""
     anew: bool = False
     """Whether to make every shard again, even shards that an interrupted run had finished."""
 
@@ -101,7 +98,6 @@ class BuildRequest:
 
 
 def shard_policy(settings: DatasetConfig) -> ShardPolicy:
-    """How shards are sized."""
     return ShardPolicy(**{name: getattr(settings, name) for name in _SIZING})
 
 
@@ -116,9 +112,7 @@ def max_dropped(settings: DatasetConfig) -> SkipLimit:
 
 
 def _table(settings: DatasetConfig) -> dict[str, Any]:
-    """Settings by their keys in a dataset's file. A key with neither a value nor a default has the
-    value None.
-    """
+    """Settings by their keys in a dataset's file; None without a value and a default."""
     return {
         "source": settings.source,
         "raw": settings.raw,
@@ -128,18 +122,6 @@ def _table(settings: DatasetConfig) -> dict[str, Any]:
         "max_skipped": str(max_skipped(settings)),
         "max_dropped": str(max_dropped(settings)),
     }
-
-
-def _to_save(request: BuildRequest, saved: DatasetConfig, used: DatasetConfig) -> dict[str, Any]:
-    """The settings to save in the dataset's file. If this file already has a source and raw data,
-    settings are saved only if `request.save` is true.
-    """
-    if saved.source is not None and saved.raw is not None and not request.save:
-        return {}
-    keys = {*request.given(), *(key for key in ("source", "raw") if getattr(saved, key) is None)}
-    if used.options != saved.options:
-        keys.add("options")
-    return {key: value for key, value in _table(used).items() if key in keys}
 
 
 class GivenData(Protocol):
@@ -165,22 +147,17 @@ class Prepared:
     request: BuildRequest
     source: GuardedSource
     entry: SourceEntry
-    """The source as the manifest describes it."""
     raw: RawStorage | None
     """Folder of the raw data; None if a program holds the data."""
     settings: DatasetConfig
     remember: dict[str, Any] = field(default_factory=dict)
-    """Settings to save in `datasets/<name>.toml` so that ``build NAME`` repeats the build; empty if
-    the file has them already.
-    """
+    """Settings to save in `datasets/<name>.toml`, so that ``build NAME`` repeats the build."""
     data: GivenData | None = None
     """The program's data; None if a plugin reads raw files."""
     detected: Detection | None = None
-    """How the source was found; None if the user named it."""
 
     @property
     def name(self) -> str:
-        """The name of the dataset."""
         return self.request.name
 
 
@@ -203,12 +180,12 @@ def prepare(registry: Registry, request: BuildRequest, progress: Progress = SILE
     detected: Detection | None = None
     source = settings.source
     if source is None:
-        _expect_raw_named(registry, request, settings, known)
+        _expect_raw_named(registry, request.name, settings.raw, known)
         raw, raw_text = _raw(registry, request, saved.raw)
         from tfrecreg.core.build.detection import detect_source
 
         detected = detect_source(raw, settings.raw or "", known, request.name)
-        source = detected.source
+        source = detected.chosen.source
         settings = replace(settings, source=source)
     announced = announced_source(registry, request.name, source)
     options, options_text = known.source_options(source, settings.options)
@@ -217,9 +194,16 @@ def prepare(registry: Registry, request: BuildRequest, progress: Progress = SILE
     typed = {name: getattr(options.own, name, given) for name, given in settings.options.items()}
     numbers = {name: each for name, each in typed.items() if type(each) in (bool, int, float)}
     used = replace(settings, raw=raw_text, options={**settings.options, **numbers})
-    remember = _to_save(request, saved, used)
+    remember: dict[str, Any] = {}
+    if saved.source is None or saved.raw is None or request.save:
+        keys = {key for key in ("source", "raw") if getattr(saved, key) is None}
+        keys |= {*request.given(), *(("options",) if used.options != saved.options else ())}
+        remember = {key: value for key, value in _table(used).items() if key in keys}
     if "raw" in remember:
-        _expect_text(request.name, raw_text)
+        try:
+            raw_text.encode("utf-8")
+        except UnicodeEncodeError:
+            raise UsageError(f"the path of the raw data `{raw_text}` is not UTF-8") from None
     return Prepared(
         registry=registry,
         progress=progress,
@@ -238,34 +222,20 @@ def prepare(registry: Registry, request: BuildRequest, progress: Progress = SILE
     )
 
 
-def _expect_raw_named(
-    registry: Registry, request: BuildRequest, settings: DatasetConfig, known: Plugins
-) -> None:
+def _expect_raw_named(registry: Registry, name: str, raw: str | None, known: Plugins) -> None:
     """Refuse a build if neither its source nor its raw data are known."""
-    manifest = made_before(registry, request.name)[1]
+    manifest = made_before(registry, name)[1]
     if manifest is not None and is_python_data(manifest):
         raise UsageError(
-            f"`{request.name}` was built from the data of a program, but this command does "
-            "not have that data",
+            f"`{name}` was built from the data of a program, which this command does not have",
             hint=f"{BUILD_AGAIN}; or name raw files: --source SOURCE --raw PATH",
         )
-    if settings.raw is None:
+    if raw is None:
         raise UsageError(
-            f"no source is known for `{request.name}`",
-            hint=f"tfrecreg build {request.name} --raw PATH finds one; or name it with "
-            f"`--source`: {', '.join(known.names(SourceRecord))}",
+            f"no source is known for `{name}`",
+            hint=f"tfrecreg build {name} --raw PATH finds one; or name it with `--source`: "
+            f"{', '.join(known.names(SourceRecord))}",
         )
-
-
-def _expect_text(name: str, raw: str) -> None:
-    """Refuse a path that cannot be written into the configuration."""
-    try:
-        raw.encode("utf-8")
-    except UnicodeEncodeError:
-        raise UsageError(
-            f"the path of the raw folder `{raw}` is not UTF-8, so it cannot be written into "
-            f"`{layout.dataset_path(name)}`"
-        ) from None
 
 
 def _raw(registry: Registry, request: BuildRequest, saved: str | None) -> tuple[RawStorage, str]:
@@ -287,9 +257,8 @@ def _raw(registry: Registry, request: BuildRequest, saved: str | None) -> tuple[
 
 
 def made_before(registry: Registry, name: str) -> tuple[str, Manifest | None]:
-    """The newest release or, if there is none, the last build. New builds are compared with it.
-
-    Returns its name for messages, and its manifest. The manifest is None if it is damaged.
+    """The newest release or else the last build, with which new builds are compared: its name for
+    messages, and its manifest, which is None if it is damaged.
     """
     versions = registry.dataset(name).versions
     try:
@@ -302,7 +271,6 @@ def made_before(registry: Registry, name: str) -> tuple[str, Manifest | None]:
 
 
 def announced_source(registry: Registry, name: str, source: str) -> Announced[SourceRecord]:
-    """The source named `source`, for the dataset `name`."""
     try:
         return plugins_of(registry.config).find(SourceRecord, source)
     except UnknownPluginError as error:
@@ -318,14 +286,11 @@ def announced_source(registry: Registry, name: str, source: str) -> Announced[So
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangedSettings:
-    """How the settings of a build differ from recorded settings.
-
-    A difference maps the name of a setting to two values: the build's and the recorded one.
+    """How the settings of a build differ from recorded settings. A difference maps the name of a
+    setting to two values: the build's and the recorded one.
     """
 
     dataset: str
-    where: str
-    """The dataset's settings file, for messages."""
     unsaved: dict[str, tuple[str, str]]
     """Differences from the saved settings. The next build would use the saved settings."""
     since: str | None
@@ -333,10 +298,8 @@ class ChangedSettings:
     changed: dict[str, tuple[str, str]]
     """Differences from the settings of the version that `since` names."""
     detected: Detection | None = None
-    """How the source was found; None if the user named it."""
 
     def notes(self) -> Iterator[str]:
-        """Notes for the user, one line each."""
         if self.detected is not None:
             yield from self.detected.notes()
         if self.unsaved:
@@ -345,9 +308,9 @@ class ChangedSettings:
                 for name, (here, there) in self.unsaved.items()
             )
             yield (
-                f"`{self.where}` does not have these settings: {shown}; the next "
-                f"`tfrecreg build {self.dataset}` will not use them unless `--save-options` writes "
-                "them there"
+                f"`{layout.dataset_path(self.dataset)}` does not have these settings: {shown}; "
+                f"the next `tfrecreg build {self.dataset}` will not use them unless "
+                "`--save-options` writes them there"
             )
         if self.changed:
             shown = ", ".join(
@@ -366,11 +329,9 @@ class ChangedSettings:
 
 def compare_settings(prepared: Prepared) -> ChangedSettings:
     """Compare the settings of a build with the configuration and with earlier builds."""
-    dataset = prepared.registry.dataset(prepared.name)
     since, changed = _changed(prepared)
     return ChangedSettings(
         dataset=prepared.name,
-        where=dataset.config_file,
         unsaved={} if prepared.remember else _unsaved(prepared),
         since=since,
         changed=changed,
@@ -388,19 +349,15 @@ def _unsaved(prepared: Prepared) -> dict[str, tuple[str, str]]:
         here["raw"] = there["raw"]  # the same folder, perhaps spelled differently
     found = _differences({key: here[key] for key in request.given()}, there)
     if request.options or prepared.settings.source != saved.source:
-        next_options = {**_UNDEALT, **_saved_options(prepared, saved)}
-        found |= _differences({**_UNDEALT, **prepared.entry.options}, next_options)
+        same = request.source in (None, saved.source)
+        known = plugins_of(registry.config)
+        next_options: dict[str, str] = {}
+        for given in {}, (saved.options if same else {}):
+            with suppress(TfrecregError):  # saved options may not fit this source
+                next_options = known.source_options(prepared.settings.source or "", given)[1]
+        used = {**_UNDEALT, **prepared.entry.options}
+        found |= _differences(used, {**_UNDEALT, **next_options})
     return found
-
-
-def _saved_options(prepared: Prepared, saved: DatasetConfig) -> dict[str, str]:
-    """The options that the next build would give to the source."""
-    same = prepared.request.source in (None, saved.source)
-    known = plugins_of(prepared.registry.config)
-    for given in (saved.options if same else {}), {}:
-        with suppress(TfrecregError):
-            return known.source_options(prepared.settings.source or "", given)[1]
-    return {}  # saved options do not fit this source, so all options in use differ from them
 
 
 def _changed(prepared: Prepared) -> tuple[str | None, dict[str, tuple[str, str]]]:

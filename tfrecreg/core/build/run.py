@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
+from contextlib import AbstractContextManager, ExitStack, closing, nullcontext, suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TypeVar
@@ -43,7 +43,7 @@ from tfrecreg.core.build.state import (
 from tfrecreg.core.check.gate import expect_policy
 from tfrecreg.core.registry.absence import expect_same_schema
 from tfrecreg.core.registry.manifest import RawTotals
-from tfrecreg.core.registry.registry import Dataset, Registry
+from tfrecreg.core.registry.registry import Registry
 from tfrecreg.core.registry.transaction import Transaction, transaction
 from tfrecreg.core.schema.proto import parse_schema
 from tfrecreg.core.storage.interface import Entry
@@ -67,9 +67,7 @@ per byte is for a JPEG that is stored unchanged."""
 
 
 def choose_base(prepared: Prepared) -> Base | None:
-    """The base. None if there is no release, or if the request changes the size or compression of
-    shards.
-    """
+    """The base; None without a release, or for another size or compression of shards."""
     request = prepared.request
     named = request.base not in (None, "none")
     if request.policy is not None:
@@ -100,9 +98,7 @@ class BuildStart:
     files: dict[str, tuple[int, int]]
     """Size and modification time (in nanoseconds) of each raw file."""
     schema: str
-    """Text of the schema."""
     schema_is_new: bool
-    """Whether the registry has no schema of the dataset yet."""
     settings: ChangedSettings
 
 
@@ -113,7 +109,11 @@ def begin(prepared: Prepared, engine: Engine) -> BuildStart:
     for note in settings.notes():
         progress.note(note)
     dataset = prepared.registry.dataset(prepared.name)
-    _expect_buildable(dataset)
+    expect_no_foreign_files(dataset)
+    before = None
+    with suppress(ManifestError, NewerFormatError):  # building again replaces a damaged build
+        before = dataset.build_manifest()
+    expect_no_loss(dataset, before, "")
     base = choose_base(prepared)
     if prepared.data is not None:
         prepared.data.survey()
@@ -129,7 +129,7 @@ def begin(prepared: Prepared, engine: Engine) -> BuildStart:
     policy, salt = shard_policy(prepared.settings), _plan_salt(prepared, files)
     with counting(progress, f"planning {prepared.name}", "items") as ticker:
         entries = _counted(source.items(), ticker, engine)
-        plan = make_plan(prepared.name, entries, policy, salt, base, source=source)
+        plan = make_plan(prepared.name, entries, policy, salt, base, source.plugin_id)
     return BuildStart(
         prepared=prepared,
         plan=plan,
@@ -139,16 +139,6 @@ def begin(prepared: Prepared, engine: Engine) -> BuildStart:
         schema_is_new=schema is None,
         settings=settings,
     )
-
-
-def _expect_buildable(dataset: Dataset) -> None:
-    """Before any work, refuse a build that could not be published without losing files."""
-    expect_no_foreign_files(dataset)
-    try:
-        before = dataset.build_manifest()
-    except (ManifestError, NewerFormatError):
-        return  # building again replaces a damaged build
-    expect_no_loss(dataset, before, "")
 
 
 def _plan_salt(prepared: Prepared, files: Mapping[str, tuple[int, int]]) -> dict[str, str]:
@@ -171,18 +161,13 @@ def _counted(listed: Iterable[ListedItem], ticker: Ticker, engine: Engine) -> It
     because their imports take about as long as planning.
     """
     work = 0.0
-    entries = iter(listed)
-    for entry in entries:
+    for entry in listed:
         ticker.add(1, 0)
         yield entry
-        if isinstance(entry, Item):
+        if work <= WORTH_SECONDS and isinstance(entry, Item):
             work += _seconds(entry)
             if work > WORTH_SECONDS:
                 engine.warm(make_part)
-                break
-    for entry in entries:
-        ticker.add(1, 0)
-        yield entry
 
 
 def engine_for_build(plan: Plan, engine: Engine) -> Engine:
@@ -240,9 +225,7 @@ def build_from_source(
     engine: Engine | None = None,
     progress: Progress = SILENT,
 ) -> BuildResult:
-    """Make `data/<name>` from raw data that a source reads. For data in the memory of this program,
-    use :func:`tfrecreg.builtin.python_data.build.build`.
-    """
+    """Make `data/<name>` from raw data that a source reads."""
 
     def opened(_: Transaction, __: Engine) -> AbstractContextManager[Prepared]:
         return nullcontext(prepare(registry, request, progress))
@@ -259,11 +242,7 @@ def build_prepared(
     engine: Engine | None,
     progress: Progress,
 ) -> BuildResult:
-    """Make `data/<name>` from an opened source.
-
-    The new build is read back and checked before it replaces the old build. A killed run is
-    resumed.
-    """
+    """Make `data/<name>` from an opened source. A killed run is resumed."""
     with ExitStack() as entered:
         if engine is None:
             engine = entered.enter_context(closing(LocalEngine(jobs)))
@@ -296,7 +275,7 @@ def _build(prepared: Prepared, change: Transaction, engine: Engine) -> BuildResu
 
 _SHARDS_PER_JOB = 2
 """With this many shards per worker, all workers stay busy to the end. A build with fewer shards
-makes each shard without a base in segments, although every byte is then written twice.
+makes new shards in segments, although every byte is then written twice.
 """
 
 
@@ -351,7 +330,6 @@ def make_all(start: BuildStart, stage: Stage, engine: Engine) -> tuple[list[Made
 
 
 def _tasks(start: BuildStart, stage: Stage) -> Callable[[PlannedShard], BuildTask]:
-    """A function that makes the task of a shard."""
     prepared, packed = start.prepared, pickle.dumps(start.prepared.source)
 
     def task(shard: PlannedShard) -> BuildTask:
@@ -375,10 +353,7 @@ def _tasks(start: BuildStart, stage: Stage) -> Callable[[PlannedShard], BuildTas
 
 
 def unchanged(start: BuildStart, engine: Engine) -> set[str]:
-    """Make the base's records again, and return the paths of shards that did not change.
-
-    Writes nothing. Raises the same errors as :func:`make_all`.
-    """
+    """Make the base's records again, and return the paths of unchanged shards. Writes nothing."""
     plan, stage = start.plan, Stage(start.prepared.registry.storage)
     candidates = [shard for shard in plan.shards if shard.base is not None]
     try:

@@ -1,7 +1,4 @@
-"""Make one shard in a worker: whole, or in segments that the parent joins.
-
-A shard has the same bytes either way. Each segment is a separate task, so that one large shard
-keeps all cores busy.
+"""Makes one shard in a worker: whole, or in segments that the parent joins, with the same bytes.
 
 The stage of a plan is named after the plan's digest, so another plan never sees the shards of a
 killed build, or the notes about them.
@@ -42,7 +39,6 @@ class Stage:
 
     @property
     def segments(self) -> Storage:
-        """Pieces of shards."""
         return self.storage.below("segments")
 
     def clear(self) -> None:
@@ -57,11 +53,8 @@ class Stage:
 
     def finished(self, shard: PlannedShard) -> MadeShard | None:
         """The shard if an earlier run finished it and its files did not change, else None."""
-        path = _journal(shard.path)
-        if self.storage.stat(path) is None:
-            return None
         try:
-            made = read_note(self.storage.read(path), MadeShard)
+            made = read_note(self.storage.read(_journal(shard.path)), MadeShard)
         except (TfrecregError, ValueError):
             return None  # an invalid note costs only the work of making the shard again
         files = (made.entry, made.index)
@@ -79,8 +72,7 @@ class BuildTask:
 
     stage: Stage
     source: bytes
-    """The pickled source. A worker unpacks it once, not per task, because the source may open and
-    decompress files."""
+    """The pickled source, which a worker unpacks once, because it may open and decompress files."""
     plan: str
     """The plan's digest. Files that a source opened are valid only for this plan."""
     compression: Literal["none", "gzip"]
@@ -91,7 +83,6 @@ class BuildTask:
     objects: tuple[Entry, ...] = ()
     """The raw objects of the items, as far as the parent knows them. They can be fetched ahead."""
     segment: int | None = None
-    """The number of the segment; None for a whole shard."""
 
     def reading(self) -> AbstractContextManager[None]:
         """Fetch raw objects ahead of the source while the context lasts."""
@@ -101,7 +92,6 @@ class BuildTask:
         return raw.reading_ahead((each.path for each in objects), objects)
 
     def writer(self) -> ShardWriter:
-        """Writes the shard and its index."""
         shard = self.shard
         return ShardWriter(
             self.stage.folder, shard.path, compression=self.compression, index_path=shard.index
@@ -118,10 +108,8 @@ class Notes:
     remarks: list[Remark] = field(default_factory=list)
     """Remarks on the written items."""
     objects: int = 0
-    """Number of objects in the records."""
 
     def add(self, other: Notes) -> None:
-        """Add the notes on the next items."""
         for name, size in other.features.items():
             self.features[name] = self.features.get(name, 0) + size
         self.skipped += other.skipped
@@ -131,8 +119,6 @@ class Notes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MadeSegment:
-    """A finished segment."""
-
     segment: Segment
     notes: Notes
 
@@ -145,7 +131,6 @@ class MadeShard:
     index: FileEntry
     notes: Notes
     kept: bool = False
-    """Whether it is an unchanged shard of the base."""
 
     @classmethod
     def of(cls, shard: PlannedShard, written: WrittenShard, notes: Notes) -> MadeShard:
@@ -159,12 +144,10 @@ class MadeShard:
 
 
 def make_part(task: BuildTask) -> MadeShard | MadeSegment:
-    """Make a whole shard, or a segment."""
     return make_shard(task) if task.segment is None else make_segment(task)
 
 
 def make_shard(task: BuildTask) -> MadeShard:
-    """Make the examples of the shard's items and write them."""
     kept = keep_shard(task)
     if kept is not None and _link(task.stage.folder, task.shard):
         return kept
@@ -177,7 +160,6 @@ def make_shard(task: BuildTask) -> MadeShard:
 
 
 def make_segment(task: BuildTask) -> MadeSegment:
-    """Make the examples of the segment's items and write them."""
     notes = Notes()
     path = f"{task.shard.path}.{task.segment}"
     writer = SegmentWriter(task.stage.segments, path, task.compression)
@@ -201,10 +183,7 @@ def join_segments(task: BuildTask, segments: Iterable[MadeSegment]) -> MadeShard
 
 
 def keep_shard(task: BuildTask) -> MadeShard | None:
-    """The unchanged shard of the base, or None if any record would change. Writes nothing.
-
-    Raises the same errors as :func:`make_shard`.
-    """
+    """The unchanged shard of the base, or None if any record would change. Writes nothing."""
     shard = task.shard
     if shard.base is None:
         return None
@@ -233,9 +212,7 @@ def keep_shard(task: BuildTask) -> MadeShard | None:
 
 
 def _link(folder: Storage, shard: PlannedShard) -> bool:
-    """Link a shard of the base and its index into the folder. Returns False if its bytes are
-    missing or changed, so that the shard is made again.
-    """
+    """Link a shard of the base and its index into the folder, unless its bytes changed."""
     base = shard.base
     if base is None or base.path is None or not _has(base.storage, base.path, base.entry.blake3):
         return False

@@ -23,12 +23,10 @@ from tfrecreg.core.values.text import safe
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildRecord:
-    """A note beside the build, on this machine only. Nothing released depends on it."""
+    """A note on the build, on this machine only. Nothing released depends on it."""
 
     manifest: str
-    """Digest of the build's manifest."""
     raw: str
-    """The folder of the raw data, or its URL."""
     files: dict[str, tuple[int, int]]
     """Size and modification time (in nanoseconds) of each raw file."""
 
@@ -36,10 +34,7 @@ class BuildRecord:
 def raw_files(
     source: GuardedSource, raw: Readable | None, progress: Progress = SILENT
 ) -> tuple[RawTotals, dict[str, tuple[int, int]]]:
-    """The raw files that the source reads: totals, and the size and time of each file.
-
-    A program's data have no raw files.
-    """
+    """The raw files that the source reads: totals, and the size and time of each file."""
     if raw is None:
         return RawTotals(files=0, stored=0, decoded=0), {}
     stored = decoded = 0
@@ -69,10 +64,7 @@ def raw_files(
 def expect_raw_unchanged(
     raw: RawStorage | None, files: dict[str, tuple[int, int]], progress: Progress
 ) -> None:
-    """Raise if a raw file changed during the build, which would mix two states of the data.
-
-    A program's data have no files, so the data are compared when they are read again.
-    """
+    """Raise if a raw file changed during the build, which would mix two states of the data."""
     if raw is None:
         return
     raw.forget()
@@ -105,27 +97,21 @@ def raw_state(files: Mapping[str, tuple[int, int]]) -> str:
 
 
 def remember(registry: Registry, dataset: str, record: BuildRecord) -> None:
-    """Write the note."""
     with registry.storage.create(layout.build_record(dataset)) as writer:
         writer.write(render_note(record))
 
 
 def recall(registry: Registry, dataset: str, manifest: str) -> BuildRecord | None:
     """The note on the build with this manifest; None if this machine has no such note."""
-    path = layout.build_record(dataset)
-    if registry.storage.stat(path) is None:
-        return None
     try:
-        record = read_note(registry.storage.read(path), BuildRecord)
+        record = read_note(registry.storage.read(layout.build_record(dataset)), BuildRecord)
     except (TfrecregError, ValueError):
         return None  # an unreadable note is ignored
     return record if record.manifest == manifest else None
 
 
 def raw_changed(record: BuildRecord) -> str | None:
-    """The first raw file that changed since the build. None if no file changed, or if the raw data
-    are no longer on this machine.
-    """
+    """The first raw file that changed since the build, if the raw data are on this machine."""
     raw = raw_storage(record.raw)
     if raw.stat("") is None:
         return None
@@ -133,11 +119,8 @@ def raw_changed(record: BuildRecord) -> str | None:
 
 
 def remove_leftovers(stage: Storage) -> None:
-    """Remove the temporary files of a stage, before and after workers write to it.
-
-    If a worker dies, an engine may run its task again. The result is whole then, but the unfinished
-    file of the dead worker remains. If another worker is still writing, the renaming of its file
-    fails.
+    """Remove the temporary files of a stage, before and after workers write to it: if a worker
+    dies, an engine may run its task again, and the unfinished file remains.
     """
     for entry in list(stage.list()):
         if is_temporary(entry.path):

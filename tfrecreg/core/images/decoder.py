@@ -301,7 +301,23 @@ def convert_image(data: bytes, header: ImageHeader, conversion: Conversion) -> b
         Undecodable, MissingExtraError: as :func:`verify_pixels`.
     """
     with _decoded(data, header) as image:
-        return _converted(image, conversion)
+        kind, quality = conversion.format, conversion.quality
+        options: dict[str, Any] = {"quality": quality} if quality else {}
+        if kind == "jpeg" and not quality:  # the tables and the sampling with which it was encoded
+            sampling = pillow("PIL.JpegImagePlugin").get_sampling(image)
+            options = {"qtables": image.quantization, "subsampling": sampling}
+        if conversion.upright:
+            image = pillow("PIL.ImageOps").exif_transpose(image)
+        image = _plain(image, kind)
+        width, height = conversion.width, conversion.height
+        if conversion.shorter and min(image.size) > conversion.shorter:
+            scale = conversion.shorter / min(image.size)
+            width, height = (max(1, round(side * scale)) for side in image.size)
+        if width and height and image.size != (width, height):
+            image = image.resize((width, height), resample=3)  # bicubic
+        made = io.BytesIO()
+        image.save(made, kind, **options)
+    return made.getvalue()
 
 
 @contextmanager
@@ -314,9 +330,9 @@ def _decoded(data: bytes, header: ImageHeader) -> Iterator[Any]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             if header.format == "png":
-                with _opened(opener, data, header) as image:
+                with _opened(opener, data) as image:
                     image.verify()  # the checksums of all chunks, which decoding does not check
-            with _opened(opener, data, header) as image:
+            with _opened(opener, data) as image:
                 image.load()
                 yield image
     except (MissingExtraError, Undecodable):
@@ -331,11 +347,8 @@ def _decoded(data: bytes, header: ImageHeader) -> Iterator[Any]:
         raise Undecodable(safe(why), costly=costly) from error
 
 
-def _opened(opener: Any, data: bytes, header: ImageHeader) -> Any:
-    try:
-        image = opener(io.BytesIO(data))
-    except (SyntaxError, IndexError, TypeError, struct.error):
-        raise Undecodable(f"Pillow cannot read this kind of {header.format}") from None
+def _opened(opener: Any, data: bytes) -> Any:
+    image = opener(io.BytesIO(data))
     if image.width * image.height > _PIXELS:
         detail = f"{image.width} × {image.height} pixels, but at most {_PIXELS} are decoded"
         raise Undecodable(detail, costly=True)
@@ -352,26 +365,6 @@ def _load_frames(image: Any) -> None:
             return
         image.load()
     raise Undecodable("it took too long to decode", costly=True)
-
-
-def _converted(image: Any, conversion: Conversion) -> bytes:
-    kind, quality = conversion.format, conversion.quality
-    options: dict[str, Any] = {"quality": quality} if quality else {}
-    if kind == "jpeg" and not quality:  # the tables and the sampling with which it was encoded
-        sampling = pillow("PIL.JpegImagePlugin").get_sampling(image)
-        options = {"qtables": image.quantization, "subsampling": sampling}
-    if conversion.upright:
-        image = pillow("PIL.ImageOps").exif_transpose(image)
-    image = _plain(image, kind)
-    width, height = conversion.width, conversion.height
-    if conversion.shorter and min(image.size) > conversion.shorter:
-        scale = conversion.shorter / min(image.size)
-        width, height = (max(1, round(side * scale)) for side in image.size)
-    if width and height and image.size != (width, height):
-        image = image.resize((width, height), resample=3)  # bicubic
-    made = io.BytesIO()
-    image.save(made, kind, **options)
-    return made.getvalue()
 
 
 def _plain(image: Any, kind: str) -> Any:

@@ -23,7 +23,7 @@ import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, zip_longest
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -45,8 +45,6 @@ MASK = "image/object/mask"
 _LINES = 64
 """Maximum number of columns drawn for a mask in text form, and of pixels on the shorter side of a
 mask image. A drawn column also covers the columns to its right that are not drawn."""
-_MASKS = 60
-"""Maximum number of masks drawn on an image. It equals the maximum number of objects."""
 _STRIPS = 1000
 """Maximum number of strips drawn on an image."""
 _DIGITS = 7
@@ -62,24 +60,19 @@ class Strip(NamedTuple):
     height: float
 
 
-def strips_of(example: Example) -> list[tuple[Strip, ...]]:
+def _strips(example: Example) -> list[tuple[Strip, ...]]:
     """The strips of each object's mask; empty for a mask that does not parse or decode."""
+    runs, sizes = _values(example, COUNTS, Kind.BYTES), _values(example, SIZE, Kind.INT64)
+    if runs and sizes:
+        masks = map(_of_runs, runs, sizes[::2], sizes[1::2])
+    else:
+        masks = map(_of_image, _values(example, MASK, Kind.BYTES))
     found: list[tuple[Strip, ...]] = []
     left = _STRIPS
-    for strips in islice(_masks(example), _MASKS):
+    for strips in islice(masks, OBJECTS):
         found.append(tuple(islice(strips, left)))
         left -= len(found[-1])
     return found
-
-
-def _masks(example: Example) -> Iterator[Iterator[Strip]]:
-    runs, sizes = _values(example, COUNTS, Kind.BYTES), _values(example, SIZE, Kind.INT64)
-    if not runs or not sizes:
-        yield from map(_of_image, _values(example, MASK, Kind.BYTES))
-        return
-    pairs = zip(sizes[::2], sizes[1::2], strict=False)
-    for text, (height, width) in zip(runs, pairs, strict=False):
-        yield _of_runs(text, height, width)
 
 
 def _of_runs(text: bytes, height: int, width: int) -> Iterator[Strip]:
@@ -221,20 +214,21 @@ class Drawing:
 def drawing_of(example: Example, labels: Mapping[str, Sequence[str]]) -> Drawing:
     """The drawing for the image of a record."""
     marks = object_marks(example, labels)
-    boxes = list(_boxes(example))
-    polygons, strips, points = _polygons(example), strips_of(example), _points(example, len(marks))
+    boxes, polygons, strips = list(_boxes(example)), _polygons(example), _strips(example)
+    points = _points(example, len(marks))
     count = max(len(boxes), len(polygons), len(strips), len(points))
-    objects = (
+    shapes = islice(zip_longest(boxes, polygons, strips, points), OBJECTS)
+    objects = tuple(
         DrawnObject(
             mark=marks[at] if at < len(marks) else ClassMark("", class_color(0)),
-            box=boxes[at] if at < len(boxes) else None,
-            polygons=polygons[at] if at < len(polygons) else (),
-            strips=strips[at] if at < len(strips) else (),
-            points=points[at] if at < len(points) else (),
+            box=box,
+            polygons=outlines or (),
+            strips=parts or (),
+            points=keypoints or (),
         )
-        for at in range(min(count, OBJECTS))
+        for at, (box, outlines, parts, keypoints) in enumerate(shapes)
     )
-    return Drawing(objects=tuple(objects), more=max(count - OBJECTS, 0))
+    return Drawing(objects=objects, more=max(count - OBJECTS, 0))
 
 
 def marks_of(example: Example, labels: Mapping[str, Sequence[str]]) -> tuple[ClassMark, ...]:
@@ -317,7 +311,14 @@ def draw_over(example: Example | None, images: Iterable[str]) -> Iterator[str]:
 
 def _shapes(mark: ClassMark, objects: Sequence[DrawnObject]) -> Markup:
     color = COLORS[mark.color]
-    masks = "".join(_mask_path(each) for each in objects)
+    outlines = (
+        f"M{'L'.join(_units(*corner) for corner in polygon)}z"
+        for each in objects
+        for polygon in each.polygons
+        if len(polygon) > 1
+    )
+    strips = (_rectangle(strip) for each in objects for strip in each.strips)
+    masks = "".join((*outlines, *strips))
     boxes = "".join(_rectangle(each.box) for each in objects if each.box)
     points = "".join(f"M{_units(*point)}h0" for each in objects for point in each.points)
     paths = f'<path d="{masks}" fill="{color}" fill-opacity=".45"/>' if masks else ""
@@ -329,15 +330,6 @@ def _shapes(mark: ClassMark, objects: Sequence[DrawnObject]) -> Markup:
                 'stroke-linecap="round" vector-effect="non-scaling-stroke"/>'
             )
     return Markup('<g data-name="{0}"><title>{0}</title>{1}</g>').format(mark.name, Markup(paths))
-
-
-def _mask_path(each: DrawnObject) -> str:
-    outlines = (
-        f"M{'L'.join(_units(*corner) for corner in polygon)}z"
-        for polygon in each.polygons
-        if len(polygon) > 1
-    )
-    return "".join((*outlines, *map(_rectangle, each.strips)))
 
 
 def _rectangle(box: Strip) -> str:

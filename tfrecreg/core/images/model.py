@@ -78,5 +78,5 @@ def exif_orientation(exif: bytes) -> int:
 def sized(header: ImageHeader) -> ImageHeader:
     """Return `header`, or raise an error if it has no pixels."""
     if header.height < 1 or header.width < 1:
-        raise ImageError(f"the header says {header.width} pixels wide and {header.height} high")
+        raise ImageError(f"the header states a size of {header.width} × {header.height} pixels")
     return header

@@ -1,4 +1,4 @@
-"""Reads the header of an image of any known format. Tells whether the image is truncated, and
+"""Reads the header of an image of any known format. Finds out whether the image is truncated, and
 whether TensorFlow decodes it (`decode_image_op.cc` of 2.16). The tests try every kind with
 TensorFlow.
 """
@@ -6,10 +6,8 @@ TensorFlow.
 from __future__ import annotations
 
 from base64 import b64decode
-from collections.abc import Mapping
-from typing import Any
 
-from tfrecreg.core.images import bmp, gif, jpeg, png, webp
+from tfrecreg.core.images import headers
 from tfrecreg.core.images.model import ImageError, ImageHeader
 
 JPEG = b"\xff\xd8\xff"
@@ -20,17 +18,20 @@ _URL_SAFE = bytes.maketrans(b"-_", b"+/")
 _BMP_HEADERS = frozenset((12, 16, 40, 52, 56, 64, 108, 124))
 """Possible sizes in bytes of a BMP's second header. The size depends on the version."""
 
+_FORMATS = {
+    "bmp": (headers.bmp_header, headers.bmp_ends),
+    "gif": (headers.gif_header, headers.gif_ends),
+    "jpeg": (headers.jpeg_header, headers.jpeg_ends),
+    "png": (headers.png_header, headers.png_ends),
+    "webp": (headers.webp_header, headers.webp_ends),
+}
+"""For each format, how to read its header, and whether a file of it is not truncated."""
 _OTHERS = (
     (b"II*\x00", "a TIFF"),
     (b"MM\x00*", "a TIFF"),
-    (b"%PDF", "a PDF"),
     (b"version https://git-lfs", "a pointer of git-lfs, whose file was not fetched"),
     (b"<!DOCTYPE html", "an HTML page"),
     (b"<html", "an HTML page"),
-    (b"<?xml", "XML"),
-    (b"<svg", "an SVG"),
-    (b"\x1f\x8b", "gzip"),
-    (b"PK\x03\x04", "a ZIP archive"),
 )
 
 
@@ -82,9 +83,6 @@ def guess(data: bytes) -> str:
     return f"the bytes {data[:8].hex(' ')}"
 
 
-_MODULES: Mapping[str, Any] = {"bmp": bmp, "gif": gif, "jpeg": jpeg, "png": png, "webp": webp}
-
-
 def read_header(data: bytes) -> ImageHeader:
     """The header of an image. This reads only headers and keeps no data, so it takes microseconds.
 
@@ -101,8 +99,7 @@ def read_header(data: bytes) -> ImageHeader:
         if not data:
             raise ImageError("the file has no bytes")
         raise ImageError(f"expected a JPEG, PNG, GIF, WebP or BMP, found {guess(data)}")
-    header: ImageHeader = _MODULES[kind].header(data)
-    return header
+    return _FORMATS[kind][0](data)
 
 
 def is_truncated(data: bytes) -> bool:
@@ -112,7 +109,7 @@ def is_truncated(data: bytes) -> bool:
     or a BMP or WebP with fewer bytes than it declares. It does not detect other damage.
     """
     kind = sniff(data)
-    if kind is None or _MODULES[kind].ends(data):
+    if kind is None or _FORMATS[kind][1](data):
         return False  # the usual case, without a need for the header
     try:
         read_header(data)
@@ -140,14 +137,14 @@ def why_undecodable(data: bytes, header: ImageHeader) -> str | None:
     if header.format == "jpeg":
         if header.bits != 8:
             return f"a JPEG of {header.bits} bits a sample"
-        if jpeg.is_lossless(data):
+        if headers.jpeg_is_lossless(data):
             return "a lossless or hierarchical JPEG"
     return None
 
 
 def _bmp(data: bytes) -> str | None:
-    found = bmp.details(data)
-    if found.header == bmp.CORE:
+    found = headers.bmp_details(data)
+    if found.header == headers.BMP_CORE:
         return "a BMP with the header of OS/2"
     if found.packed:
         return "a BMP packed by run length"

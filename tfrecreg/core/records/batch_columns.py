@@ -37,12 +37,8 @@ _DIGESTED = 2
 def batch_digests(batch: RecordBatch) -> bytes:
     """The record digests of a batch whose payloads are in memory, 16 bytes each."""
     found: bytes | None = batch.shared.get(batch_digests)
-    if found is None:
-        found = batch.shared[batch_digests] = _digests(batch)
-    return found
-
-
-def _digests(batch: RecordBatch) -> bytes:
+    if found is not None:
+        return found
     flags = np.frombuffer(canonical_ones(batch), np.uint8).copy()
     rows = np.zeros((len(batch), DIGEST_BYTES), np.uint8)
     if scanner_kind() == "native":
@@ -53,7 +49,8 @@ def _digests(batch: RecordBatch) -> bytes:
         payload = batch.payload(place)
         digest = record_digest(payload if flags[place] else canonical(payload))
         rows[place] = np.frombuffer(digest, np.uint8)
-    return rows.tobytes()
+    found = batch.shared[batch_digests] = rows.tobytes()
+    return found
 
 
 def canonical_ones(batch: RecordBatch) -> bytes:

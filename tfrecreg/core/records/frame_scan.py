@@ -84,12 +84,6 @@ class FrameScan:
     """
     stored: int = 0
 
-    @classmethod
-    def nowhere(cls, length: int, crc: int, stored: int) -> FrameScan:
-        """The result of a walk if the data checksum of the very first record is wrong."""
-        none = (array("q"), array("q"), array("q"))
-        return cls(*none, 0, 0, Stop.DATA, length, crc, stored)
-
     @property
     def needs(self) -> int:
         """If `stop` is `SHORT`, the next walk needs this many bytes, counted from `end`."""

@@ -61,8 +61,6 @@ def frame_header(length: int) -> bytes:
 
 def frame(payload: bytes) -> tuple[bytes, bytes]:
     """The 12 bytes before `payload` in the stream, and the 4 bytes after it."""
-    if len(payload) > MAX_LENGTH:
-        raise ValueError(f"a payload of {len(payload)} bytes is longer than {MAX_LENGTH}")
     return frame_header(len(payload)), _CRC.pack(masked_crc(payload))
 
 

@@ -17,6 +17,7 @@ import copy
 import itertools
 import zlib
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from blake3 import blake3
 
@@ -49,8 +50,6 @@ _MOST_BEGINNINGS = 100
 """To find a whole member after damage, at most this many places are tried."""
 _TRIES = 1 << 20
 _TRIES_EACH = 8
-_TAIL_LIMIT = 1 << 24
-"""To simulate zlib, at most this many bytes at the end of the file are decoded."""
 _PENDING = 1 << 17
 """Upper bound on the decoded bytes that zlib may still hold after the last input byte."""
 
@@ -59,6 +58,8 @@ class GzipStream(ByteStream):
     """The decompressed stream of a gzip file, read forward through a window."""
 
     compression = "gzip"
+    position = 0  # number of decoded bytes of the stream
+    end = None  # unknown until all of it is decoded
 
     def __init__(
         self,
@@ -70,7 +71,6 @@ class GzipStream(ByteStream):
         list_members: bool = False,
     ) -> None:
         super().__init__(file)
-        self._position = 0  # number of decoded bytes of the stream
         self._members = members
         self._hasher = blake3() if digest else None
         self._finished = False
@@ -88,7 +88,8 @@ class GzipStream(ByteStream):
         self._input = b""  # bytes of the file that were read
         self._used = 0  # decoded up to this position
         self._buffer = b""  # decoded bytes from the last window's start on
-        self._base = 0
+        self.base = 0
+        """The offset in the stream of the first byte that a caller can still request."""
         self._inflater: zlib._Decompress | None = None
         self._member = 0  # where the current member begins in the file
         self._begin = 0  # where it begins in the stream
@@ -104,36 +105,23 @@ class GzipStream(ByteStream):
         """The offset in the file of the next byte to decode."""
         return self._next - len(self._input) + self._used
 
-    @property
-    def base(self) -> int:
-        """The offset in the stream of the first byte that a caller can still request."""
-        return self._base
-
-    @property
-    def position(self) -> int:
-        return self._position
-
-    @property
-    def end(self) -> None:
-        return None  # unknown until all of it is decoded
-
     def bound(self) -> int:
         left = self._file.end - self.file_position
-        return self._position + left * EXPANSION + _PENDING
+        return self.position + left * EXPANSION + _PENDING
 
     def ends_at(self, at: int) -> bool:
-        return not self.window(at, 1) and self._finished and self._position == at
+        return not self.window(at, 1) and self._finished and self.position == at
 
     def window(self, start: int, length: int) -> bytes:
-        place = start - self._base
+        place = start - self.base
         if place < 0:
             raise ValueError(f"byte {start} of the stream was already passed")
         if place + length <= len(self._buffer):
             return self._buffer[place : place + length]
-        while self._position < start:
-            if not self._decode(min(READ_BYTES, start - self._position)):
+        while self.position < start:
+            if not self._decode(min(READ_BYTES, start - self.position)):
                 self._buffer = b""
-                self._base = self._position
+                self.base = self.position
                 return b""
         parts = [self._buffer[place:]]
         have = len(parts[0])
@@ -145,7 +133,7 @@ class GzipStream(ByteStream):
             parts.append(piece)
             have += len(piece)
         self._buffer = b"".join(parts)
-        self._base = start
+        self.base = start
         return self._buffer
 
     def fork(self) -> GzipStream:
@@ -164,7 +152,7 @@ class GzipStream(ByteStream):
         # Reads each of these members to its end, where its checksum is. This view does not move.
         ahead = self.fork()
         while not ahead._stopped():
-            reached = ahead._position if ahead._inflater is None else ahead._begin
+            reached = ahead.position if ahead._inflater is None else ahead._begin
             if reached >= stop:
                 break
             ahead._step(READ_BYTES)
@@ -174,7 +162,7 @@ class GzipStream(ByteStream):
         damage = ahead.interruption
         if damage is not None and damage.begin < stop:
             return damage
-        self._sound_to = stop if ahead._inflater is not None else ahead._position
+        self._sound_to = stop if ahead._inflater is not None else ahead.position
         return None
 
     def resume(self, least: int = 0) -> bool:
@@ -192,7 +180,7 @@ class GzipStream(ByteStream):
             self._finished = True
             return False
         self._jump(found[0])
-        self._position = self._base = found[1]
+        self.position = self.base = found[1]
         return True
 
     def leads_on(self, at: int) -> bool:
@@ -271,7 +259,7 @@ class GzipStream(ByteStream):
             self._tensorflow.make(len(piece))
         if not self._is_known():
             self._crc = zlib.crc32(piece, self._crc)
-        self._position += len(piece)
+        self.position += len(piece)
         if self._hasher is not None:
             self._hasher.update(piece)
 
@@ -281,35 +269,23 @@ class GzipStream(ByteStream):
         """
         return self._begin < self._sound_to
 
-    def _break(
-        self,
-        detail: str,
-        *,
-        lossless: bool = False,
-        inside: bool = True,
-        cut: bool = False,
-        misread: bool = False,
-        tail: int | None = None,
-    ) -> Damage:
+    def _break(self, detail: str, **facts: Any) -> Damage:
+        """Interrupt the stream. `facts` are fields of :class:`Damage`."""
         self._tensorflow = None  # TensorFlow stops at this damage.
         self._passed = None
         self.interruption = Damage(
             member=self._member,
             begin=self._begin,
-            stream=self._position,
+            stream=self.position,
             detail=f"gzip member at byte {self._member} of the file: {detail}",
-            lossless=lossless,
-            inside=inside,
-            cut=cut,
-            misread=misread,
-            tail=tail,
+            **facts,
         )
         return self.interruption
 
     def _open(self) -> None:
         """Begin the next member, or record the end of the stream."""
         self._member = self.file_position
-        self._begin = self._position
+        self._begin = self.position
         self._crc = 0
         head = self._peek(_HEADER_BYTES)
         if not head:
@@ -357,15 +333,17 @@ class GzipStream(ByteStream):
         return head, header
 
     def _tail(self) -> int | None:
-        return zlib_makes(self._file.read, self._member, _TAIL_LIMIT)
+        """What zlib makes of the rest of the file; see :class:`Damage`. A rest that zlib reads for
+        too long counts as an error.
+        """
+        rest = self._file.read(self._member, HEADER_LIMIT)
+        made = zlib_makes(rest)
+        return None if len(rest) == HEADER_LIMIT and made == 0 else made
 
     def _sound(self, header: int) -> bool:
         """Whether the member that begins here is whole; the size of its header is `header`."""
-        probe = self.fork()
-        probe._probes = True
-        probe._jump(self._member + header)
+        probe = self._probe(self._member + header)
         probe._inflater = zlib.decompressobj(WINDOW_BITS)
-        probe._ended = []
         return probe._member_ends_well()
 
     def _close(self) -> None:
@@ -380,7 +358,7 @@ class GzipStream(ByteStream):
             wrong = len(trailer) >= 4 and trailer[:4] != self._crc.to_bytes(4, "little")
             words = "the file ends inside its trailer"
             tail = None if wrong else 0
-            size = (self._position - self._begin) & 0xFFFFFFFF
+            size = (self.position - self._begin) & 0xFFFFFFFF
             right = TRAILER.pack(self._crc, size).startswith(trailer)
             damage = self._break(words, lossless=right, inside=not right, cut=True, tail=tail)
         elif kept < TRAILER.size:
@@ -390,13 +368,19 @@ class GzipStream(ByteStream):
             damage = self._break(words, lossless=right, inside=not right)
             self._joined = self.file_position
         elif not self._is_known():
-            problems = trailer_problems(trailer, self._crc, self._position - self._begin)
+            problems = trailer_problems(trailer, self._crc, self.position - self._begin)
             if problems:
                 both = len(problems) == 2
                 damage = self._break("; ".join(problems), lossless=not both, inside=both)
-        self._ended.append((self._position, damage))
+        self._ended.append((self.position, damage))
         if damage is None and self._tensorflow is not None:
-            self._compare(self._tensorflow)
+            # Stop if this is the last member that TensorFlow reads.
+            at, size = self.file_position, self._file.end
+            self._tensorflow.reach(at, size)
+            if self._tensorflow.close(at, size):
+                rest = f"{size - at} bytes after it"
+                words = f"it ends at byte {at}, and TensorFlow does not read the {rest}"
+                self._break(words, lossless=True, inside=False, misread=True, tail=0)
 
     def _trailer_bytes(self) -> int:
         """Number of trailer bytes before the next member: fewer than 8 if some were lost."""
@@ -406,16 +390,6 @@ class GzipStream(ByteStream):
         at = ahead.find(MAGIC)
         cut = 0 <= at < TRAILER.size and self._begins(self.file_position + at)
         return at if cut else TRAILER.size
-
-    def _compare(self, tensorflow: InputBuffer) -> None:
-        """Stop if the member that ended here is the last member that TensorFlow reads."""
-        at, size = self.file_position, self._file.end
-        tensorflow.reach(at, size)
-        if tensorflow.close(at, size):
-            words = (
-                f"it ends at byte {at}, and TensorFlow does not read the {size - at} bytes after it"
-            )
-            self._break(words, lossless=True, inside=False, misread=True, tail=0)
 
     def _next_member(self, damage: Damage, least: int) -> tuple[int, int] | None:
         """Find where reading can continue, and return the offsets in the file and in the stream.
@@ -470,7 +444,7 @@ class GzipStream(ByteStream):
         probe._finished = False
         probe._ended = []
         probe._buffer = b""
-        probe._position = probe._base = 0
+        probe.position = probe.base = probe._begin = probe._crc = probe._sound_to = 0
         return probe
 
     def _begins(self, at: int) -> bool:

@@ -113,7 +113,18 @@ class GzipEncoder:
         """End the current member, if there is one."""
         if self._deflater is None:
             return b""
-        out = self._end(self._deflater)
+        deflater, self._deflater = self._deflater, None
+        held, self._held = self._held, b""
+        again = deflater.copy()
+        trailer = TRAILER.pack(self._crc, self._size & 0xFFFFFFFF)
+        out = deflater.compress(held) + deflater.flush() + trailer
+        if not self._apart and ends_badly(self._written + len(out)):
+            # Empty blocks before the last piece let the member end a few bytes later.
+            before = again.flush(zlib.Z_SYNC_FLUSH)
+            out = again.compress(held) + again.flush() + trailer
+            while ends_badly(self._written + len(before) + len(out)):
+                before += _NOTHING
+            out = before + out
         self._written += len(out)
         return out
 
@@ -130,22 +141,6 @@ class GzipEncoder:
         self._crc = self._size = 0
         deflater = zlib.compressobj(LEVEL, zlib.DEFLATED, WINDOW_BITS, MEM_LEVEL, STRATEGY)
         return MEMBER_HEADER, deflater
-
-    def _end(self, deflater: zlib._Compress) -> bytes:
-        self._deflater = None
-        held, self._held = self._held, b""
-        again = deflater.copy()
-        trailer = TRAILER.pack(self._crc, self._size & 0xFFFFFFFF)
-        out = deflater.compress(held) + deflater.flush() + trailer
-        if self._apart or not ends_badly(self._written + len(out)):
-            return out
-        # The member would end badly. Empty blocks before the last piece let it end a few bytes
-        # later.
-        before = again.flush(zlib.Z_SYNC_FLUSH)
-        out = again.compress(held) + again.flush() + trailer
-        while ends_badly(self._written + len(before) + len(out)):
-            before += _NOTHING
-        return before + out
 
 
 def ends_badly(end: int) -> bool:

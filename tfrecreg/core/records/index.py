@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 
 from blake3 import blake3
 
+from tfrecreg.core.records.framing import MAX_LENGTH, OVERHEAD
+from tfrecreg.core.records.hashing import DIGEST_BYTES
 from tfrecreg.core.storage.interface import Readable
 from tfrecreg.core.values.errors import ManifestError, NewerFormatError, UsageError, upgrade_hint
 
@@ -26,15 +28,12 @@ INDEX_VERSION = 1
 INDEX_LIMIT = 1 << 34
 """Maximum size in bytes of an index that is read. It is enough for about 500 million records."""
 
-_DIGEST_BYTES = 16
-ROW_BYTES = _DIGEST_BYTES + 8 + 8
+ROW_BYTES = DIGEST_BYTES + 8 + 8
 """Size in bytes of a record's entry without its key."""
 _HEADER = struct.Struct("<8sIIQQQ")
 _HASH_BYTES = 32
 _MEMBER = struct.Struct("<QQ")
 """A gzip member: where it begins in the file, and in the decompressed stream."""
-_FRAME_BYTES = 16
-_MAX_LENGTH = 2**31
 
 
 class IndexBuilder:
@@ -76,7 +75,7 @@ class IndexBuilder:
             INDEX_MAGIC, INDEX_VERSION, ROW_BYTES, len(self), len(self._keys), len(members)
         )
         rows = np.empty(len(self), _row_type())
-        rows["digest"] = np.frombuffer(self._digests, np.uint8).reshape(-1, _DIGEST_BYTES)
+        rows["digest"] = np.frombuffer(self._digests, np.uint8).reshape(-1, DIGEST_BYTES)
         rows["length"] = self.lengths
         rows["key_end"] = self._ends
         table = (_MEMBER.pack(*member) for member in members)
@@ -104,8 +103,6 @@ class Index:
 
     def key(self, record: int) -> str:
         """The key of the record with this number."""
-        if not 0 <= record < len(self):
-            raise IndexError(f"there is no record {record}: the index has {len(self)} records")
         start = int(self.key_ends[record - 1]) if record else 0
         return self.key_bytes[start : int(self.key_ends[record])].decode("utf-8", "surrogateescape")
 
@@ -113,9 +110,6 @@ class Index:
         """All keys, in the order of the records."""
         ends = self.key_ends.tolist()
         spans = zip([0, *ends], ends, strict=False)
-        if self.key_bytes.isascii():
-            text = self.key_bytes.decode("ascii")
-            return [text[start:end] for start, end in spans]
         data = self.key_bytes
         return [data[start:end].decode("utf-8", "surrogateescape") for start, end in spans]
 
@@ -123,14 +117,14 @@ class Index:
         """Shape (records,): the byte of the decompressed stream at which each record starts."""
         import numpy as np
 
-        ends = np.cumsum(self.lengths.astype(np.int64) + _FRAME_BYTES)
+        ends = np.cumsum(self.lengths.astype(np.int64) + OVERHEAD)
         starts: npt.NDArray[np.int64] = np.concatenate((np.zeros(1, np.int64), ends))[:-1]
         return starts
 
     @property
     def stream_bytes(self) -> int:
         """Size of the shard's decompressed stream in bytes."""
-        return int(self.lengths.sum(dtype="<u8")) + _FRAME_BYTES * len(self)
+        return int(self.lengths.sum(dtype="<u8")) + OVERHEAD * len(self)
 
 
 def load_index(storage: Readable, path: str, *, blake3_hex: str = "") -> Index:
@@ -180,15 +174,14 @@ def read_index(data: bytes, where: str) -> Index:
     table = np.frombuffer(data, "<u8", 2 * members, keys_at + key_bytes).reshape(-1, 2)
     ends = rows["key_end"]
     # A wrong writer can make these problems: the digest does not reveal them.
-    problem = ""
-    if np.any(ends[1:] < ends[:-1]) or (int(ends[-1]) if records else 0) != key_bytes:
-        problem = "the positions at which its keys end do not fit its keys"
-    elif np.any(rows["length"] > _MAX_LENGTH):
-        problem = f"it lists a record longer than {_MAX_LENGTH} bytes"
-    elif np.any(table[1:, 0] <= table[:-1, 0]) or np.any(table[1:, 1] < table[:-1, 1]):
-        problem = "its gzip members are not in order"
-    if problem:
-        raise ManifestError(f"`{where}` is not an index: {problem}")
+    if (
+        np.any(ends[1:] < ends[:-1])
+        or (int(ends[-1]) if records else 0) != key_bytes
+        or np.any(rows["length"] > MAX_LENGTH)
+        or np.any(table[1:, 0] <= table[:-1, 0])
+        or np.any(table[1:, 1] < table[:-1, 1])
+    ):
+        raise ManifestError(f"`{where}` is not an index: its positions or lengths are impossible")
     return Index(
         digests=rows["digest"],
         lengths=rows["length"],
@@ -201,4 +194,4 @@ def read_index(data: bytes, where: str) -> Index:
 def _row_type() -> np.dtype[np.void]:
     import numpy as np
 
-    return np.dtype([("digest", np.uint8, (_DIGEST_BYTES,)), ("length", "<u8"), ("key_end", "<u8")])
+    return np.dtype([("digest", np.uint8, (DIGEST_BYTES,)), ("length", "<u8"), ("key_end", "<u8")])

@@ -12,6 +12,7 @@ the caller has to read the file again from its beginning.
 from __future__ import annotations
 
 import itertools
+from array import array
 from bisect import bisect
 from collections import deque
 from collections.abc import Generator, Iterator, Sequence
@@ -94,7 +95,7 @@ def scan(
         pending = None
         if file.end and declared is not None and declared != stream.compression:
             detail = f"compression should be `{declared}`, found `{stream.compression}`"
-            outcome = of_misread(declared, file.read, file.end)
+            outcome = of_misread(declared, file.read(0, SNIFF_BYTES))
             pending = Fault("CRC006", 0, None, None, detail, outcome)
         for event in _all(scanner, pending):
             if isinstance(event, Fault):
@@ -375,7 +376,10 @@ class _Scanner:
             place += len(piece)
         stored = int.from_bytes(footer, "little")
         if mask(crc) != stored:
-            walked = FrameScan.nowhere(length, mask(crc), stored)
+            nothing = array("q")
+            walked = FrameScan(
+                nothing, nothing, nothing, 0, 0, Stop.DATA, length, mask(crc), stored
+            )
             return (yield from self._damaged(origin, head, walked))
         yield RecordBatch(
             self._number, [self._at], [length], [0], b"", whole=False, searched=self._searched

@@ -324,11 +324,7 @@ LFS_POINTER = "a git-LFS pointer"
 _KNOWN = (
     (b"version https://git-lfs", LFS_POINTER),
     (b"\x83\xaf\x70\xd1\x0d\x88\x4a\x3f", "an ArrayRecord, or other Riegeli records"),
-    (b"PK\x03\x04", "a ZIP archive"),
-    (b"\x89PNG", "a PNG image"),
-    (b"\xff\xd8\xff", "a JPEG image"),
     (b"PAR1", "a Parquet file"),
-    (b"\x89HDF", "an HDF5 file"),
 )
 ZLIB = "zlib, TensorFlow's `ZLIB`"
 """The description of an unsupported compression."""
@@ -373,7 +369,10 @@ def foreign_detail(head: bytes, size: int) -> str:
         kind = "zeros"
     if not kind and head[:1] == b"\x78" and int.from_bytes(head[:2], "big") % 31 == 0:
         kind = "" if _TEXT.issuperset(head) else ZLIB
-    begin = _start(head) + (f" ({kind})" if kind else "")
+    begin = f"0x{head[:HEADER_BYTES].hex()}"
+    if len(head) >= HEADER_BYTES and _TEXT.issuperset(head[:_TEXT_BYTES]):
+        begin = f'"{safe(head[:_TEXT_BYTES].decode("ascii"))}"'
+    begin += f" ({kind})" if kind else ""
     return f"no valid record in {size} bytes that begin with {begin}"
 
 
@@ -381,16 +380,8 @@ _TEXT = frozenset((*range(0x20, 0x7F), *b"\t\n\r"))
 _TEXT_BYTES = 24
 
 
-def _start(head: bytes) -> str:
-    """The first bytes, as text if they are ASCII."""
-    start = head[:_TEXT_BYTES]
-    if len(start) >= HEADER_BYTES and _TEXT.issuperset(start):
-        return f'"{safe(start.decode("ascii"))}"'
-    return f"0x{head[:HEADER_BYTES].hex()}"
-
-
 def lost(at: int, found: Resolution) -> str:
-    """A clause, after `; `, that says what is lost besides the damaged record; may be empty."""
+    """A clause about loss that goes beyond the damaged record. Begins with `; `, or is empty."""
     if found.next is None:
         return "; no sound record follows"
     if found.exact:

@@ -40,17 +40,17 @@ class Damage:
     stream: int
     """Byte of the stream up to which the member could be decoded."""
     detail: str
-    lossless: bool
+    lossless: bool = False
     """Whether the stream is complete. For example, only a header or a trailer is damaged."""
-    inside: bool
+    inside: bool = True
     """Whether the damage is in the member's data, so that bytes of the stream are certainly
     missing.
     """
-    cut: bool
+    cut: bool = False
     """Whether the file ends inside the member, so that no data follow."""
-    misread: bool
+    misread: bool = False
     """True if TensorFlow treats the end of this sound member as the end of the file."""
-    tail: int | None
+    tail: int | None = None
     """Number of bytes that zlib, which does not skip damage, would decompress from the rest of the
     file; None if zlib would report an error.
     """

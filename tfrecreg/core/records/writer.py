@@ -166,27 +166,24 @@ class ShardWriter(_RecordWriter):
         end of one of its members. This affects about one in ten thousand segments.
         """
         self.end_member()
-        try:
-            self._append(storage, segment)
-        except DamagedGzipError as error:
-            raise StorageError(f"`{segment.path}` is damaged: {error}") from None
-
-    def _append(self, storage: Storage, segment: Segment) -> None:
         self._index.extend(segment.index)
         gzip = self._gzip
-        if gzip is not None and not gzip.fits(segment.members, segment.bytes):
-            for record in _records(storage, segment):
-                self._see(record)
-                self._put(gzip.write(record))
-            self.end_member()
-            return
-        self._flush()
-        for piece in _pieces(storage, segment):
-            self._save(piece)
-        if gzip is not None:
-            gzip.skip(segment.bytes, segment.stream_bytes, segment.members)
-            for piece in inflated(storage, segment.path):
-                self._see(piece)
+        try:
+            if gzip is not None and not gzip.fits(segment.members, segment.bytes):
+                for record in _records(storage, segment):
+                    self._see(record)
+                    self._put(gzip.write(record))
+                self.end_member()
+                return
+            self._flush()
+            for piece in _pieces(storage, segment):
+                self._save(piece)
+            if gzip is not None:
+                gzip.skip(segment.bytes, segment.stream_bytes, segment.members)
+                for piece in inflated(storage, segment.path):
+                    self._see(piece)
+        except DamagedGzipError as error:
+            raise StorageError(f"`{segment.path}` is damaged: {error}") from None
 
     def close(self) -> WrittenShard:
         """Finish the shard and its index. Both are durable when this method returns."""
@@ -282,8 +279,8 @@ class TFRecordWriter:
     Args:
         path: path of the file. An existing file is replaced.
         compression: ``none`` or ``gzip``. None chooses gzip if the name ends in ``.gz``.
-        index: whether to write ``index/NAME.index`` beside the file. The index has the keys of the
-            records, and lets readers find records by number without reading the file first.
+        index: whether to write ``index/NAME.index`` next to the file. The index has the keys of
+            the records, and lets readers find records by number without reading the file first.
 
     Attributes:
         records: number of records so far.

@@ -1,10 +1,8 @@
-"""Errors for things that the registry names but this machine lacks, with the commands that fetch
-them.
+"""Errors for a build, release, schema or dataset that this machine lacks, with the commands that
+fetch it.
 
-An error names the missing build, release, schema or dataset. Its command depends on what else
-exists: a DVC pointer, a pipeline stage, a release, a file in git, or only the raw data. DVC itself
-writes `NAME.dvc` and `dvc.lock`, and `tfrecreg pipeline` writes `dvc.yaml`. All of them are in
-YAML's block style; files in another style are ignored.
+DVC itself writes `NAME.dvc` and `dvc.lock`, and `tfrecreg pipeline` writes `dvc.yaml`. All of them
+are in YAML's block style; files in another style are ignored.
 """
 
 from __future__ import annotations
@@ -60,12 +58,9 @@ def named_hash(root: str, folder: str) -> str | None:
     """
     lock = dict(_outs(Path(root, "dvc.lock"), _HASH))
     try:
-        text = Path(root, f"{folder}.dvc").read_text("utf-8", "replace")
-    except FileNotFoundError:
-        return lock.get(folder)
+        found = _HASH.search(Path(root, f"{folder}.dvc").read_text("utf-8", "replace"))
     except OSError:
-        return ""
-    found = _HASH.search(text)
+        return lock.get(folder)
     return found[1] if found is not None else ""
 
 
@@ -87,13 +82,8 @@ def _outs(path: Path, wanted: re.Pattern[str] | None = None) -> Iterator[tuple[s
             yield folder, value[1]
 
 
-def not_here(message: str, *ways: str) -> NotHereError:
-    """Error for something that is not on this machine. The hint has the known ways to get it."""
-    return NotHereError(message, hint="; or ".join(filter(None, ways)))
-
-
 def bytes_hint(manifest: Manifest) -> str:
-    """The hint that says how to get the bytes of a build or release."""
+    """How to get the bytes of a build or release."""
     release = manifest.release
     if release is None:
         return f"`tfrecreg check {manifest.dataset}` lists the missing bytes"
@@ -108,13 +98,14 @@ def absent_build(dataset: Dataset) -> NotHereError:
     bring = bring_command(dataset.registry.storage.root, folder)
     if has_shards(dataset):
         message = f"`{folder}` has shards but no `{MANIFEST_NAME}` to check them against"
-        return not_here(message, bring, f"tfrecreg adopt {name} --in-place")
+        adopt = f"tfrecreg adopt {name} --in-place"
+        return NotHereError(message, hint=f"{bring}; or {adopt}" if bring else adopt)
     expect_dataset(dataset)
     known = "" if dataset.config.source is not None else " --source SOURCE --raw PATH"
     build = f"tfrecreg build {name}{known}"
     versions = dataset.versions
     newest = f"its newest release is `{name}@{versions[-1]}`" if versions else ""
-    return not_here(f"`{name}` is not built", bring or newest or build)
+    return NotHereError(f"`{name}` is not built", hint=bring or newest or build)
 
 
 def absent_release(dataset: Dataset, version: Version, manifest: Manifest) -> NotHereError:
@@ -124,18 +115,16 @@ def absent_release(dataset: Dataset, version: Version, manifest: Manifest) -> No
         f"`{build}` has another build" if dataset.is_built() else f"there is no build in `{build}`"
     )
     message = f"the bytes of `{dataset}@{version}` are not here: {where}, and there is no `{copy}`"
-    return not_here(message, bytes_hint(manifest))
+    return NotHereError(message, hint=bytes_hint(manifest))
 
 
 def absent_schema(dataset: Dataset) -> NotHereError:
     message = f"`{dataset.name}` has no schema: there is no `{dataset.schema_path}`"
-    return not_here(message, schema_hint(dataset))
+    return NotHereError(message, hint=schema_hint(dataset))
 
 
 def missing_build(dataset: Dataset) -> str:
-    """A line that says that the dataset's build is missing. Empty unless DVC's files name the
-    build, this machine lacks it, and no release has its bytes.
-    """
+    """A line about a build that DVC's files name and that is missing here and in all releases."""
     from tfrecreg.core.registry.history import links_of
 
     root, folder = dataset.registry.storage.root, layout.build_folder(dataset.name)
@@ -150,8 +139,7 @@ def missing_build(dataset: Dataset) -> str:
 
 def fetch_command(dataset: Dataset, manifest: Manifest) -> str:
     """The command that fetches the bytes of a build or release from DVC. Empty if DVC does not have
-    the bytes. Also empty if the raw data are on this machine, because the dataset can then be built
-    again.
+    them, or if the raw data are on this machine, so that the dataset can be built again.
     """
     from tfrecreg.core.registry.history import links_of
 
@@ -218,53 +206,41 @@ def strays(registry: Registry) -> list[str]:
 
 
 def schema_hint(dataset: Dataset) -> str:
-    """The hint that says how to get a missing schema back: from git, from a release, or by
-    inferring it from the records.
-    """
+    """How to get a missing schema back: from git, from the newest release, or as a draft."""
     from tfrecreg.core.registry import git
 
-    name, path = dataset.name, dataset.schema_path
-    if command := git.restore_command(dataset.registry.storage.root, path):
+    name, path, storage = dataset.name, dataset.schema_path, dataset.registry.storage
+    if command := git.restore_command(storage.root, path):
         return f"restore it: {command}"
-    for version in reversed(dataset.versions):
+    for version in dataset.versions[-1:]:
         copy = f"{layout.release_folder(name, version)}/{SCHEMA_NAME}"
-        if _fits(dataset, version):
+        if storage.stat(copy) is not None:
             return f"restore it: cp {copy} {shlex.quote(path)}"
     return f"`tfrecreg schema infer {name} --output {path}` drafts one"
 
 
-def _fits(dataset: Dataset, version: Version) -> bool:
-    """Whether the release's schema is undamaged and, if there is a build, equals the build's."""
-    with suppress(ManifestError, NewerFormatError, MissingFileError):
-        build = dataset.build_manifest()
-        schema = dataset.release_manifest(version).schema
-        dataset.release_schema(version, schema.blake3)
-        return build is None or build.schema == schema
-    return False
-
-
 def expects_schema(dataset: Dataset) -> bool:
-    """Whether a dataset must have a schema: it has a build or release, or its configuration names
-    one.
-
-    A dataset that has neither a configuration nor a build on this machine needs no schema, because
-    its releases have their own.
+    """Whether a dataset must have a schema. A dataset without a configuration and without a build
+    needs none, because its releases have their own.
     """
     config = dataset.config
-    if dataset.name not in dataset.registry.config.datasets:
+    if dataset.is_built() or dataset.name not in dataset.registry.config.datasets:
         return dataset.is_built()
-    made = dataset.is_built() or bool(dataset.versions)
-    return made or config.schema is not None
+    return bool(dataset.versions) or config.schema is not None
 
 
 def expect_same_schema(dataset: Dataset, default: str, *, drafted: bool = False) -> None:
-    """Refuse `default`, the source's schema, if the dataset had another schema, or if its
-    configuration names a schema file.
-    """
+    """Refuse the source's schema `default` if the dataset had or should have another one."""
     name, path = dataset.name, dataset.schema_path
     own = "the draft from the data" if drafted else "the source's own schema"
     digest = blake3(default.encode("utf-8")).hexdigest()
-    known = dict(_schemas(dataset))
+    known: dict[str, str] = {}
+    with suppress(ManifestError, NewerFormatError):  # building again replaces a damaged build
+        if (build := dataset.build_manifest()) is not None:
+            known[name] = build.schema.blake3
+    with suppress(ManifestError, NewerFormatError, MissingFileError):
+        for version in not_yanked(dataset)[-1:]:
+            known[f"{name}@{version}"] = dataset.release_manifest(version).schema.blake3
     of = next((each for each, found in known.items() if found != digest), None)
     if of is not None:
         message = (
@@ -283,16 +259,3 @@ def expect_same_schema(dataset: Dataset, default: str, *, drafted: bool = False)
     restore = schema_hint(dataset)
     hint = f"{restore}; or {accept}" if restore.startswith("restore") else accept
     raise UsageError(message, hint=hint)
-
-
-def _schemas(dataset: Dataset) -> Iterator[tuple[str, str]]:
-    """Yield the build and the newest release, each as its name and the digest of its schema.
-
-    A damaged build is ignored here, because building again replaces it.
-    """
-    with suppress(ManifestError, NewerFormatError):
-        if (build := dataset.build_manifest()) is not None:
-            yield dataset.name, build.schema.blake3
-    with suppress(ManifestError, NewerFormatError, MissingFileError):
-        for version in not_yanked(dataset)[-1:]:
-            yield f"{dataset.name}@{version}", dataset.release_manifest(version).schema.blake3

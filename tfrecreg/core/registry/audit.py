@@ -1,5 +1,4 @@
-"""Checks whether the releases of a dataset are unchanged, and whether each release's parent is the
-previous release.
+"""Checks whether releases are unchanged, and whether each one's parent is the release before it.
 
 Reads manifests, schemas and git's history, never the bytes of shards.
 """
@@ -8,6 +7,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from tfrecreg.core.registry import git, layout
@@ -66,9 +66,7 @@ def forks(links: Mapping[Version, Link], *, across: bool = False) -> Iterator[tu
 
 
 def _touched(registry: Registry, folder: str) -> dict[str, list[FileChange]]:
-    """Map the path of each release file below a folder to the file's changes in git's history,
-    newest first. Empty outside git. Files that are not committed yet are left out.
-    """
+    """The changes in git's history of each release file below a folder, newest first, by path."""
     found: dict[str, list[FileChange]] = {}
     for touch in git.touches(registry.storage.root, folder):
         if version_in(touch.path) is not None:
@@ -77,25 +75,21 @@ def _touched(registry: Registry, folder: str) -> dict[str, list[FileChange]]:
 
 
 def ever_released(registry: Registry) -> set[str]:
-    """The datasets with a release anywhere in git's history, even if it was deleted; empty outside
-    git."""
+    """The datasets that have or had a release in git's history."""
     return {path.split("/")[1] for path in _touched(registry, layout.RELEASES)}
 
 
 def version_in(path: str) -> Version | None:
     """The version of the release that a file belongs to: ``registry/<name>/<version>/<file>``."""
     parts = path.split("/")
-    if len(parts) != 4 or parts[3] not in _FILES:
-        return None
-    try:
-        return parse_version(parts[2])
-    except UsageError:
-        return None
+    if len(parts) == 4 and parts[3] in _FILES:
+        with suppress(UsageError):
+            return parse_version(parts[2])
+    return None
 
 
 def _settled(registry: Registry, added: Sequence[FileChange], now: str | None) -> bool:
-    """Whether several branches added a file independently, and one of these versions is the present
-    file."""
+    """Whether several branches added a file independently, and it is the file of one of them."""
     root = registry.storage.root
     for one in added:
         others = [each for each in added if each is not one]
@@ -139,9 +133,7 @@ def audit(dataset: Dataset) -> Audit:
 
 
 def by_cause(issues: Iterable[Issue]) -> list[Issue]:
-    """Merge all issues that come from the same removed or changed release: the issues of its files,
-    and the issues of the releases that were made after it.
-    """
+    """Merge the issues of each removed or changed release and of the releases made after it."""
     causes: dict[Version, list[Issue]] = {}
     others: list[Issue] = []
     for issue in issues:
@@ -219,7 +211,7 @@ def parent_issues(
             found = dataset.release_manifest(version).digest
             yanks = read_yanks(dataset, version)
         except MissingFileError:
-            yield _issue(SRC101, path, f"{shown} is not there", *versions)
+            yield _issue(SRC101, path, f"{shown} is missing", *versions)
         except ManifestError:
             continue  # reported for the parent
         else:
@@ -234,15 +226,13 @@ def parent_issues(
 def _parents(
     dataset: str, there: Sequence[Version], links: Mapping[Version, Link]
 ) -> Iterator[Issue]:
-    """Issues for version numbers that understate the change, and for parents that are missing,
-    changed, or not earlier.
-    """
+    """Issues of version numbers that understate a change, and of missing or changed parents."""
     for version, link in links.items():
         parent, path = link.parent, _manifest_path(dataset, version)
         if parent is None:
             continue
         if parent >= version:
-            message = f"{version} says that its parent is {parent}, which does not come before it"
+            message = f"the parent of {version} should be an earlier release, but is {parent}"
             yield _issue(REG003, path, message, version)
             continue
         said = step(parent, version)
@@ -252,7 +242,7 @@ def _parents(
             )
             yield _issue(REG001, path, message, version)
         if parent not in there:
-            message = f"{version} was made after {parent}, which is not there"
+            message = f"{version} was made after {parent}, which is missing"
             yield _issue(REG003, path, message, version, parent)
         elif parent in links and links[parent].digest != link.parent_digest:
             message = (
@@ -312,10 +302,10 @@ def _changed(dataset: Dataset) -> Iterator[Issue]:
         code, done, found = REG004, "changed", "differs"
         if now is None:
             code, done, found = REG002, "removed", "is missing"
-        message = f"`{dataset}@{version}`, which commit {commit} added, {found}"
+        added_by = f"`{dataset}@{version}`, which commit {commit} added"
+        message = f"{added_by}, {found}"
         if later:
-            message = f"commit {later[0].commit[:12]} {done} `{dataset}@{version}`, which commit "
-            message += f"{commit} added"
+            message = f"commit {later[0].commit[:12]} {done} {added_by}"
         commits.setdefault(version, {}).setdefault(commit, []).append(path)
         issues.setdefault(version, []).append(_issue(code, path, message, version))
     for version, group in issues.items():

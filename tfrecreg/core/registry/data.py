@@ -1,8 +1,7 @@
-"""The data named by a user's word: a build, a release or files, with the manifest and the schema.
+"""The data that a user's word names: a build, a release or files, with the manifest and the schema.
 
 A user can name a build by its reference, its folder, a copy or URL of the folder, or some of its
-shards. All of these lead to the same build, so they are checked alike.
-:mod:`tfrecreg.core.registry.find` is the finder.
+shards. :mod:`tfrecreg.core.registry.find` finds the same build for all of these.
 """
 
 from __future__ import annotations
@@ -57,9 +56,7 @@ if TYPE_CHECKING:
 
 
 class Data(ABC):
-    """The data named by one word: a :class:`Build`, :class:`Release`, :class:`FolderBuild` or
-    :class:`Files`.
-    """
+    """What one word names: a :class:`Build`, `Release`, `FolderBuild` or `Files`."""
 
     kind: ClassVar[Literal["build", "release", "files"]]
 
@@ -156,9 +153,7 @@ class Release(Resolved):
     kind = "release"
     version: Version
     proven: bool
-    """Whether the manifest in `folder` is the released manifest. If not, the bytes may still be
-    correct: `check` reads all of them.
-    """
+    """Whether the manifest in `folder` is the released manifest. If not, `check` can still pass."""
 
     @property
     def name(self) -> str:
@@ -196,9 +191,7 @@ class Release(Resolved):
 
 @dataclass(frozen=True)
 class FolderBuild(Built):
-    """A copy of a build outside of a registry, or a build behind a URL. It is checked against the
-    manifest and the schema in its folder.
-    """
+    """A copy of a build outside of a registry, or a build behind a URL."""
 
     kind = "build"
     _name: str
@@ -228,7 +221,7 @@ class FolderBuild(Built):
         if all(entry.path != SCHEMA_NAME for entry in self.manifest.files):
             return None  # a file of another tool
         raise ManifestError(
-            f"`{self.schema_path}` is not the schema that the manifest beside it names",
+            f"`{self.schema_path}` is not the schema that the manifest next to it names",
         )
 
 
@@ -292,7 +285,14 @@ def resolve(registry: Registry, text: str) -> Build | Release:
     if reference.stage is not None:
         version = version_in_stage(dataset, reference.stage)
         reference = Reference(reference.name, str(version))
-    return _resolve_release(dataset, reference)
+    versions, exact = dataset.versions, reference.version
+    yanks: Mapping[Version, tuple[Yank, ...]] = {}
+    if exact is None:
+        yanks = yanked(dataset)
+        exact = reference.pick(each for each in versions if each not in yanks)
+    if exact is None or exact not in versions:
+        raise absent_version(dataset, reference, versions, yanks)
+    return open_release(dataset, exact)
 
 
 def version_in_stage(dataset: Dataset, stage: str) -> Version:
@@ -366,21 +366,8 @@ def _resolve_build(dataset: Dataset) -> Build:
     return Build(dataset, manifest, layout.build_folder(dataset.name))
 
 
-def _resolve_release(dataset: Dataset, reference: Reference) -> Release:
-    versions, version = dataset.versions, reference.version
-    yanks: Mapping[Version, tuple[Yank, ...]] = {}
-    if version is None:
-        yanks = yanked(dataset)
-        version = reference.pick(each for each in versions if each not in yanks)
-    if version is None or version not in versions:
-        raise absent_version(dataset, reference, versions, yanks)
-    return open_release(dataset, version)
-
-
 def open_release(dataset: Dataset, version: Version) -> Release:
-    """The release of an existing version. If the current build is this release, the bytes are in
-    the build's folder. Otherwise they are in the restored copy.
-    """
+    """The release of an existing version, with the folder of its bytes: the build or the copy."""
     manifest = dataset.release_manifest(version)
     found = _manifests_beside(dataset, version)
     for folder, made in found.items():
@@ -395,9 +382,7 @@ _Beside: TypeAlias = Manifest | Literal["damaged"] | None
 
 
 def _manifests_beside(dataset: Dataset, version: Version) -> dict[str, _Beside]:
-    """The manifests in the two folders that may have a release's bytes: the build, and the restored
-    copy.
-    """
+    """The manifests in the folders that may have a release's bytes: the build, then the copy."""
     found: dict[str, _Beside] = {}
     for folder in (layout.build_folder(dataset.name), layout.version_folder(dataset.name, version)):
         path = f"{folder}/{MANIFEST_NAME}"
@@ -411,5 +396,5 @@ def _manifests_beside(dataset: Dataset, version: Version) -> dict[str, _Beside]:
 
 
 def _proves(made: _Beside, released: Manifest) -> bool:
-    build = released.release.build if released.release is not None else ""
-    return isinstance(made, Manifest) and made.digest == build
+    of = released.release
+    return isinstance(made, Manifest) and of is not None and made.digest == of.build

@@ -1,22 +1,21 @@
-"""Finds files by their paths, globs, folders or sets, on a disk or behind URLs. Also derives the
-splits of these files from their names, and measures raw data, so that the size of a build can be
-compared with it.
+"""Finds files by their paths, globs, folders or sets, on a disk or behind URLs, and their splits.
+
+Also measures raw data, with which the size of a build is compared.
 """
 
 from __future__ import annotations
 
 import glob
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import islice
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING
 
 from tfrecreg.core.records.stream import SNIFF_BYTES, begins_with_record
 from tfrecreg.core.registry.manifest import RawTotals
 from tfrecreg.core.storage.interface import Entry, Readable
 from tfrecreg.core.storage.paths import is_url, list_through_links, looks_remembered, query_of
-from tfrecreg.core.storage.raw import RawStorage, raw_storage, storage_at
+from tfrecreg.core.storage.raw import raw_storage, storage_at
 from tfrecreg.core.storage.words import BareFile, look_at, named
 from tfrecreg.core.values.errors import (
     MissingFileError,
@@ -35,9 +34,6 @@ from tfrecreg.core.values.shards import (
 )
 from tfrecreg.core.values.text import listed
 
-if TYPE_CHECKING:
-    from tfrecreg.core.build.sources.interface import RawFile
-
 _KINDS = 5
 _TRIED = 8
 _DESCRIBES = re.compile(
@@ -45,17 +41,11 @@ _DESCRIBES = re.compile(
     r"|(?:manifest|labels|dataset_info|features|salvage)\.json|ledger\.jsonl",
     re.DOTALL,
 )
-"""Names of files that are never reported as left out. Checks also read some of these files, some
-are for people, and some are Spark's marker files.
-"""
+"""Names of files that are never reported as left out."""
 
 
 def find_files(word: str, left_out: list[str]) -> list[BareFile]:
-    """The files named by one word.
-
-    Unreadable files in a folder or a glob, such as a FIFO or a broken link, are included. The check
-    reports that they were not read.
-    """
+    """The files named by one word, including unreadable files, which the check reports."""
     place = named(word)
     if place.is_folder():
         found, others = _shards_below(storage_at(word))
@@ -104,10 +94,7 @@ def names_folder(word: str) -> bool:
 
 
 def _of_set(word: str) -> str:
-    """The glob for a word such as ``prefix@5``, with which TFX and Beam name a set of five files.
-
-    Empty for any other word.
-    """
+    """The glob for ``prefix@5``, as TFX and Beam name a set of 5 files; empty for other words."""
     prefix, _, count = word.rpartition("@")
     if not prefix or not count.isdecimal():
         return ""
@@ -115,11 +102,10 @@ def _of_set(word: str) -> str:
 
 
 def _shards_below(storage: Readable) -> tuple[list[str], list[str]]:
-    """The paths of the shards, and the paths of all other files. Names tell shards from other
-    files.
+    """The paths of the shards, and of all other files, by their names. Hidden files are left out.
 
-    Hidden files and folders are left out, as in globs. The names of Spark's part files do not show
-    the format, so all parts in a folder count as shards if one of them holds TFRecords.
+    Names of Spark's part files do not show the format, so all parts in a folder count as shards if
+    one of them holds TFRecords.
     """
     shards: list[str] = []
     others: list[str] = []
@@ -154,7 +140,7 @@ def splits_of_places(places: Sequence[str]) -> list[str]:
     name gives a split.
 
     The folder of a file is a split if the folder is called ``test``. A folder ``my_test``, or any
-    folder higher up, is a split only if another split's folder is beside it. TFX's folder
+    folder higher up, is a split only if another split's folder is next to it. TFX's folder
     ``Split-test`` is always a split.
     """
     folders = [tuple(each.split("/")[:-1]) for each in places]
@@ -181,31 +167,16 @@ def splits_of_places(places: Sequence[str]) -> list[str]:
     ]
 
 
-_WHERE = (
-    "name the folder of the raw data with `--raw`, or as `raw` in the dataset's file in `datasets/`"
-)
-
-
 def raw_totals(folder: str, progress: Progress = SILENT) -> RawTotals:
     """The number and total size of all files below `folder`, for any source.
 
-    A link has the size of its target, because raw data are often links into a cache. A folder
-    counts once, even if many links lead to it. If `folder` is a URL, only files `*.gz` are opened
-    to find the decoded size.
+    A link has the size of its target. A folder counts once, even if many links lead to it.
     """
-    storage = raw_storage(folder)
-    storage.expect_folder()
-    files = list(_raw_files(storage, progress))
-    stored = sum(each.stored for each in files)
-    if stored == 0:
-        raise UsageError(f"the folder `{folder}` of raw data is empty", hint=_WHERE)
-    return RawTotals(files=len(files), stored=stored, decoded=sum(each.decoded for each in files))
-
-
-def _raw_files(storage: RawStorage, progress: Progress) -> Iterator[RawFile]:
-    from tfrecreg.core.build.sources.interface import RawFile
     from tfrecreg.core.records.gzip_access import decoded_size
 
+    storage = raw_storage(folder)
+    storage.expect_folder()
+    files = stored = decoded = 0
     with counting(progress, "measuring raw data", "files") as ticker:
         for entry in list_through_links(storage):
             if entry.kind == "link":
@@ -215,6 +186,11 @@ def _raw_files(storage: RawStorage, progress: Progress) -> Iterator[RawFile]:
             if entry.kind == "file":
                 # Opening a file behind a URL is a request, so there the name decides.
                 may_be = not is_url(storage.root) or entry.path.lower().endswith(".gz")
-                decoded = decoded_size(storage, entry.path) if may_be else None
-                yield RawFile(entry.path, entry.size, entry.size if decoded is None else decoded)
+                size = decoded_size(storage, entry.path) if may_be else None
+                files, stored = files + 1, stored + entry.size
+                decoded += entry.size if size is None else size
                 ticker.add(1, entry.size)
+    if stored == 0:
+        hint = "name another folder with `--raw`, or as `raw` in the dataset's file in `datasets/`"
+        raise UsageError(f"the folder `{folder}` of raw data is empty", hint=hint)
+    return RawTotals(files=files, stored=stored, decoded=decoded)

@@ -1,6 +1,5 @@
-"""The finder. It turns the user's words into :class:`~tfrecreg.core.registry.data.Data`. It turns
-the data into a :class:`~tfrecreg.core.check.scan.interface.Target`, which has the shards that
-validators judge.
+"""Finds the :class:`~tfrecreg.core.registry.data.Data` that a user's words name, and makes of them
+the :class:`~tfrecreg.core.check.scan.interface.Target` that validators judge.
 """
 
 from __future__ import annotations
@@ -54,9 +53,7 @@ from tfrecreg.core.values.reference import looks_like_reference, parse_reference
 from tfrecreg.core.values.text import safe
 
 _FIRST_SHARDS, _FIRST_RECORDS = 4, 100
-"""The search for the feature of a label map reads at most the first `_FIRST_SHARDS` shards, and at
-most the first `_FIRST_RECORDS` records of each.
-"""
+"""How many shards, and records of each, the search for the feature of a label map reads."""
 _NAMED = 3
 
 
@@ -68,8 +65,8 @@ def named_targets(targets: TargetsLike, *, once: bool = True) -> list[str | Buil
 
 
 def find_data(words: TargetsLike, registry: RegistryLike | None = None) -> list[Data]:
-    """The data named by `words`. The result has one :class:`Data` for each named build or release,
-    one for each build that contains named files, and one for all other named files together.
+    """The data named by `words`: each named build or release, each build that contains named files,
+    and all other named files together.
     """
     found: list[Data] = []
     files: list[str] = []
@@ -83,9 +80,7 @@ def find_data(words: TargetsLike, registry: RegistryLike | None = None) -> list[
 
 
 def find_one(word: TargetLike, registry: RegistryLike | None = None) -> Data:
-    """The data named by one word. If the word names shards in several folders, they are returned as
-    files, and the folders' manifests are not used.
-    """
+    """The data named by one word. Manifests are not used if it names shards in several folders."""
     found = find_data(word, registry)
     if len(found) == 1:
         return found[0]
@@ -112,10 +107,8 @@ def expect_built(word: TargetLike, registry: RegistryLike | None = None) -> Buil
 def find_built(word: str | Built, registry: RegistryLike | None = None) -> Built | None:
     """The build or release named by `word`; None if `word` stands for files.
 
-    If a dataset of the registry and a file or folder have the same name, the dataset is found.
-    Write ``./mnist`` for the file. If `word` is the folder of a build or release, such as
-    ``data/mnist``, that build or release is found. If it is another folder with a manifest, the
-    build in this folder is found.
+    ``mnist`` is the dataset rather than a file of this name, which is ``./mnist``. A folder is the
+    build or release of the registry that is there, or else the build that its manifest describes.
     """
     if isinstance(word, Built):
         return word
@@ -153,8 +146,7 @@ def _folder_build(name: str, storage: Readable, notes: list[str]) -> FolderBuild
         # A store is not asked: that would be two more requests each time its files are opened.
         if not storage.may_refuse() and storage.stat(LEDGER_NAME) is not None:
             notes.append(
-                f"`{shown}` is missing beside a `{LEDGER_NAME}`, so only the shards themselves are "
-                "checked"
+                f"`{shown}` is missing next to a `{LEDGER_NAME}`, so only the shards are checked"
             )
         return None
     if not is_own_manifest(data) and storage.stat(LEDGER_NAME) is None:
@@ -173,9 +165,7 @@ def bare_files(words: Sequence[str]) -> Files:
 
 @looks_remembered()
 def files_by_build(words: Sequence[str]) -> list[Data]:
-    """The files named by `words`, with the manifests in their folders. The result has one
-    :class:`Data` for each build that has some of the files, and one for the files without a build.
-    """
+    """The files named by `words`: those of each build, then all files without a build."""
     bare = bare_files(words)
     told: list[str] = []
     folders: dict[tuple[str, str], list[Shard]] = {}
@@ -210,14 +200,12 @@ def _build_of(shards: Sequence[Shard], notes: list[str]) -> Built | None:
     except StorageError as error:
         if not folder.may_refuse():
             raise
-        notes.append(f"`{MANIFEST_NAME}` beside the shards is not used: {error.message}")
+        notes.append(f"`{MANIFEST_NAME}` next to the shards is not used: {error.message}")
         return None
 
 
 def display_name(words: Sequence[str]) -> str:
-    """The name under which the files from `words` are shown. It has only the first words, because a
-    shell may have expanded a glob to many.
-    """
+    """The first of `words`, because a shell may have expanded a glob to many."""
     shown = " ".join(safe(word) for word in words[:_NAMED])
     more = len(words) - _NAMED
     return f"{shown} and {more} more" if more > 0 else shown
@@ -268,14 +256,15 @@ def target_of(
 
 def _basis(text: str | None, given: str | None) -> str:
     """A note for a build outside of a registry: which manifest and schema it is checked against."""
+    basis = f"checked against the `{MANIFEST_NAME}`"
     if given is not None:
-        return f"checked against the `{MANIFEST_NAME}` in its folder and the schema that you named"
+        return f"{basis} in its folder and the schema that you named"
     if text is None:
         return (
-            f"checked against the `{MANIFEST_NAME}` in its folder, but against no schema, because "
-            f"the folder has no `{SCHEMA_NAME}`: name one with `--schema`"
+            f"{basis} in its folder, but against no schema, because the folder has no "
+            f"`{SCHEMA_NAME}`: name one with `--schema`"
         )
-    return f"checked against the `{MANIFEST_NAME}` and the `{SCHEMA_NAME}` in its folder"
+    return f"{basis} and the `{SCHEMA_NAME}` in its folder"
 
 
 def listed_shards(
@@ -308,10 +297,8 @@ def build_target(
     schema_path: str | None,
     named: Collection[str] | None = None,
 ) -> Target:
-    """The target for the folder `storage`, which a manifest describes.
-
-    `named` has the existing shards that the user named, including shards that the manifest does not
-    list. None selects all listed shards.
+    """The target for the folder `storage`, which a manifest describes. `named` has the shards that
+    the user named, listed or not. None selects all listed shards.
     """
     present = storage.listing() if named is None else None
 
@@ -350,7 +337,7 @@ def _numbered(files: Collection[BareFile], numbers: dict[str, int]) -> list[Shar
 
 
 def labels_beside(shards: Sequence[Shard]) -> LabelsBeside:
-    """The label maps beside shards without a manifest."""
+    """The label maps next to shards without a manifest."""
     folders: dict[tuple[str, str], tuple[Readable, str]] = {}
     for shard in shards:
         folder = shard.path.rpartition("/")[0]

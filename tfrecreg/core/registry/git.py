@@ -31,9 +31,7 @@ def work_tree(folder: str) -> Path | None:
 
 
 def head_commit(folder: str) -> str:
-    """The checked-out commit, as hex; empty outside git, before a first commit, or if git is not
-    installed.
-    """
+    """The checked-out commit, as hex; empty outside git, before a first commit, or without git."""
     if work_tree(folder) is None:
         return ""
     try:
@@ -78,8 +76,6 @@ def merge_base(folder: str, one: str, other: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """The change of one file by one commit."""
-
     commit: str
     path: str
     blob: str
@@ -122,9 +118,7 @@ def _parsed(data: bytes, where: str) -> Iterator[FileChange]:
 
 
 def list_blobs(folder: str, commit: str, path: str) -> dict[str, str]:
-    """Map each file below `path` in a commit to its object, as hex. The keys are paths relative to
-    `folder`.
-    """
+    """The object of each file below `path` in a commit, as hex, by its path in `folder`."""
     data = _run(folder, "ls-tree", "-r", "-z", commit, "--", path)
     found = {}
     for line in filter(None, data.split(b"\0")):
@@ -157,8 +151,6 @@ def blob_id(data: bytes, like: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class GitTag:
-    """A tag of the repository."""
-
     name: str
     commit: str
     annotated: bool
@@ -182,10 +174,7 @@ def create_tag(folder: str, name: str, commit: str, message: str) -> None:
 
 
 def commits_of_refs(folder: str) -> list[str]:
-    """The commits of all refs: branches, tags, stashes, and remote-tracking branches.
-
-    Empty outside git and before a first commit.
-    """
+    """The commits of all refs: branches, tags, stashes, and remote-tracking branches."""
     if work_tree(folder) is None:
         return []
     # A tag may name another tag or a file: `*` follows a tag to its target, and the type excludes
@@ -199,9 +188,7 @@ def commits_of_refs(folder: str) -> list[str]:
 
 
 def blobs_of_refs(folder: str, below: str, name: str) -> Iterator[bytes]:
-    """Every version of the files named `name` below a path, in every ref: branches, tags, stashes
-    and remote-tracking branches. Each content is yielded once. Outside git, nothing is yielded.
-    """
+    """Every content that the files named `name` below a path have in any ref."""
     seen: set[str] = set()
     for commit in commits_of_refs(folder):
         for path, blob in list_blobs(folder, commit, below).items():
@@ -304,9 +291,7 @@ _EVENT = re.compile(
 
 
 def _events(name: str, tags: Iterable[GitTag]) -> Iterator[tuple[GitTag, re.Match[str], int]]:
-    """The annotated tags of an artifact, each with the match of its name and its number. GTO
-    ignores all other tags.
-    """
+    """The annotated tags of an artifact, each with the match of its name, and its number."""
     for tag in tags:
         match = _EVENT.fullmatch(tag.name.removeprefix(name))
         if tag.annotated and tag.name.startswith(name) and match is not None:

@@ -52,8 +52,7 @@ class Link:
 
 def link_of(manifest: Manifest) -> Link:
     release = manifest.release
-    if release is None:
-        raise ValueError("a build's manifest has no release")
+    assert release is not None
     parent = release.parent
     return Link(
         version=parse_version(release.version),
@@ -103,8 +102,6 @@ _THREADS = min(4, os.cpu_count() or 1)
 
 @dataclass(frozen=True, slots=True)
 class Altered:
-    """A file that differs from the manifest."""
-
     path: str
     fault: str
     """What is wrong with the file, as the end of a sentence: ``"is missing"``."""
@@ -143,20 +140,18 @@ def altered(
         yield fault
 
 
-def copy_verified(source: Readable, target: Storage, entry: FileEntry, *, hint: str = "") -> None:
-    """Copy a file of a build and verify it. If `target` has a file of this path and size, do
-    nothing."""
+def copy_verified(source: Readable, target: Storage, entry: FileEntry) -> None:
+    """Copy a file of a build and verify it, unless `target` has a file of this path and size."""
     path = entry.path
     found = target.stat(path)
     if found is not None and found.size == entry.bytes:
         return
     with target.create(path) as writer:
         if hash_file(source, path, expected=entry.blake3, copy=writer)[1] != entry.blake3:
-            shown = safe(source.root, limit=1000)
+            root = safe(source.root, limit=1000)
             raise RefusedError(
-                f"`{safe(f'{source.root}/{path}', limit=1000)}` does not match its digest in the "
-                "manifest",
-                hint=hint or f"`tfrecreg check {shown}` names the damaged records",
+                f"`{root}/{safe(path, limit=1000)}` does not match its digest in the manifest",
+                hint=f"`tfrecreg check {root}` names the damaged records",
             )
 
 
@@ -190,21 +185,20 @@ def _fault(storage: Readable, entry: FileEntry, path: str | None) -> Altered | N
     with _reported(entry.path) as faults:
         size, digest = hash_file(storage, _stored(path), expected=entry.blake3)
         if size != entry.bytes:
-            fault = f"should have {entry.bytes} bytes, but it has {size}"
-            faults.append(Altered(entry.path, fault))
-        faults += _unequal(entry.path, "blake3", entry.blake3, digest)
-    return faults[0] if faults else None
+            return Altered(entry.path, f"should have {entry.bytes} bytes, but it has {size}")
+        return _unequal(entry.path, "blake3", entry.blake3, digest)
+    return faults[0]
 
 
 def manifest_fault(
     manifest: Manifest, storage: Readable, path: str | None = MANIFEST_NAME
 ) -> Altered | None:
-    """The fault of the manifest beside the files of a build or release; None if it has no fault."""
+    """The fault of the manifest next to the files of a build or release; None if it is sound."""
     expected = manifest.digest if manifest.release is None else manifest.release.build
     with _reported(MANIFEST_NAME) as faults:
         digest = parse_manifest(storage.read(_stored(path)), MANIFEST_NAME).digest
-        faults += _unequal(MANIFEST_NAME, "digest", expected, digest)
-    return faults[0] if faults else None
+        return _unequal(MANIFEST_NAME, "digest", expected, digest)
+    return faults[0]
 
 
 @contextmanager
@@ -226,7 +220,7 @@ def _stored(path: str | None) -> str:
     return path
 
 
-def _unequal(path: str, what: str, expected: str, found: str) -> Iterator[Altered]:
-    if found != expected:
-        fault = f"should have the {what} {expected[:16]}…, but it has {found[:16]}…"
-        yield Altered(path, fault)
+def _unequal(path: str, what: str, expected: str, found: str) -> Altered | None:
+    if found == expected:
+        return None
+    return Altered(path, f"should have the {what} {expected[:16]}…, but it has {found[:16]}…")

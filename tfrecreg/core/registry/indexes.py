@@ -1,6 +1,4 @@
-"""Finds the indexes of a build or release, beside its shards or among the copies that were kept.
-
-Also names the files of catalogs, and finds catalogs that no build and no release needs.
+"""Finds the indexes of a build or release, and the files of catalogs, which queries keep.
 
 The folder of catalogs has
 
@@ -31,7 +29,6 @@ from tfrecreg.core.values.errors import (
     ManifestError,
     MissingFileError,
     NewerFormatError,
-    StorageError,
     TfrecregError,
 )
 
@@ -46,37 +43,25 @@ def index_places(registry: Registry, folder: str | None, entry: FileEntry) -> li
 
 def find_index(places: Iterable[IndexPlace], entry: FileEntry) -> tuple[str, bytes] | None:
     """The path of an index in its storage, and its bytes. None if no place has the right bytes."""
-    refused: StorageError | None = None
     for storage, place in places:
-        try:
+        with suppress(MissingFileError):
             data = storage.read(place, limit=INDEX_LIMIT)
-        except MissingFileError:
-            continue
-        except StorageError as error:
-            refused = error
-            continue
-        if blake3(data).hexdigest() == entry.blake3:
-            return place, data
-    if refused is not None:
-        raise refused
+            if blake3(data).hexdigest() == entry.blake3:
+                return place, data
     return None
 
 
 def keep_indexes_of_release(dataset: Dataset) -> None:
-    """Keep the indexes of a released build before another build replaces it.
-
-    The next release is compared with these indexes. If DVC or a person copied the build to this
-    machine, the build may have the only copy of these indexes.
+    """Keep the indexes of a released build, with which the next release is compared, before another
+    build replaces it. A build that was copied to this machine may have their only copy.
     """
     registry = dataset.registry
     lost: list[FileEntry] = []
     with suppress(ManifestError, NewerFormatError):  # a damaged index is not used for comparisons
         build = dataset.build_manifest()
-        missing = [] if build is None else list(indexes_not_kept(registry, build))
         releases = (dataset.release_manifest(each).release for each in reversed(dataset.versions))
-        if build is not None and missing:
-            is_released = any(each is not None and each.build == build.digest for each in releases)
-            lost = missing if is_released else []
+        if build is not None and build.digest in (each.build for each in releases if each):
+            lost = list(indexes_not_kept(registry, build))
     for entry in lost:
         places = index_places(registry, layout.build_folder(dataset.name), entry)
         found = find_index(places, entry)
@@ -130,17 +115,15 @@ def read_place(place: Readable, path: str) -> PlaceNote | None:
 
 
 def catalog_paths(shard: str, index: str) -> tuple[str, str]:
-    """The paths of the catalog's two files, of records and of objects, for a shard and its index.
-    Both paths consist of the two digests; `index` may be empty.
+    """The paths of the catalog's files of records and of objects, from the digests of a shard and
+    its index; `index` may be empty.
     """
     records, objects = (f"shards/{shard[:2]}/{shard}-{index}{suffix}" for suffix in _SUFFIXES)
     return records, objects
 
 
 def unreferenced(place: Readable, shards: Collection[str]) -> Iterator[Entry]:
-    """Catalog files of shards that are not in `shards`, catalog files of other formats, and damaged
-    notes.
-    """
+    """Catalog files of other shards than `shards` or of other formats, and damaged notes."""
     for entry in place.list(""):
         folder, _, rest = entry.path.partition("/")
         if entry.kind != "file" or is_temporary(entry.path):

@@ -51,25 +51,24 @@ def init(
     """Make `folder` a registry. The folder is made if it is missing."""
     storage = LocalStorage(os.path.expanduser(folder))  # noqa: PTH111 - never raises
     root = Path(storage.root)
-    if not nested:
-        _expect_no_registry_around(root)
+    if not nested and not os.path.lexists(root / CONFIG_NAME):
+        around = find_registry(root.parent)
+        if around is not None:  # the outer registry would silently ignore the new one
+            raise UsageError(
+                f"`{path_text(str(root))}` is inside the registry `{path_text(str(around))}`",
+                hint=f"use that one, or put an empty `{CONFIG_NAME}` into the folder first",
+            )
     try:
         root.mkdir(parents=True, exist_ok=True)
-    except (FileExistsError, NotADirectoryError):
-        wrong = next(each for each in (root, *root.parents) if os.path.lexists(each))
-        raise UsageError(
-            f"`{path_text(str(wrong))}` is not a folder",
-        ) from None
     except OSError as error:
-        raise StorageError(
-            f"`{path_text(str(root))}` cannot be made: {error.strerror}",
-        ) from error
+        is_file = isinstance(error, FileExistsError | NotADirectoryError)
+        wrong = UsageError if is_file else StorageError
+        raise wrong(f"`{path_text(str(root))}` cannot be made: {error.strerror}") from error
     is_new = storage.stat(CONFIG_NAME) is None
     wanted = is_new if with_dvc is None else with_dvc
     made = [path for path, data in _REST.items() if storage.put_if_absent(path, data)]
     state = tracker().begin(storage.root, wanted=wanted, required=bool(with_dvc))
-    # This file comes last, because it makes the folder a registry. A run that was killed before is
-    # repeated in full.
+    # This file comes last, so that a killed run is repeated in full.
     if storage.put_if_absent(CONFIG_NAME, _CONFIG.encode("utf-8")):
         made.insert(0, CONFIG_NAME)
     return InitResult(
@@ -78,19 +77,6 @@ def init(
         dvc=state,
         commands=_commands(storage.root, made, dvc_made=state == "made"),
     )
-
-
-def _expect_no_registry_around(root: Path) -> None:
-    """Refuse a folder inside another registry. The outer registry would silently ignore the new
-    one."""
-    if os.path.lexists(root / CONFIG_NAME):
-        return
-    around = find_registry(root.parent)
-    if around is not None:
-        raise UsageError(
-            f"`{path_text(str(root))}` is inside the registry `{path_text(str(around))}`",
-            hint=f"use that one, or put an empty `{CONFIG_NAME}` into the folder first",
-        )
 
 
 def _commands(root: str, made: list[str], *, dvc_made: bool) -> tuple[str, ...]:

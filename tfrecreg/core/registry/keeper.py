@@ -1,8 +1,4 @@
-"""The keeper of a release's bytes: DVC, or the folder `versions/`.
-
-DVC keeps the bytes if the registry is in a DVC repository. This module names the module that
-supports DVC, and imports it on first use.
-"""
+"""Names the module that supports DVC, which keeps releases' bytes, and imports it on first use."""
 
 from __future__ import annotations
 
@@ -27,10 +23,7 @@ _TRACKER = "tfrecreg.builtin.dvc.keeper"
 
 class Tracker(Protocol):
     """DVC, which keeps the bytes of builds. Git has pointers to these bytes. `root` is the root of
-    the registry, and folders are relative to it.
-
-    DVC must be installed for :meth:`keep`, and DVC's parser for :meth:`named`. The other methods do
-    not need DVC.
+    the registry. Only :meth:`keep` and :meth:`named` need DVC to be installed.
     """
 
     files: tuple[str, ...]
@@ -42,34 +35,24 @@ class Tracker(Protocol):
     def begin(
         self, root: str, *, wanted: bool, required: bool
     ) -> Literal["made", "there", "absent"]:
-        """Make the registry a DVC repository if the user wants that and DVC is installed. Return
-        what was done.
-        """
+        """Make the registry a DVC repository if the user wants that and DVC is installed."""
 
     def locked(
         self, root: str, waiting: Callable[[], None] | None = None
     ) -> AbstractContextManager[None]:
-        """Hold DVC's lock, which is reentrant. `waiting` is called once if another command holds
-        it.
-        """
+        """Hold DVC's lock, which is reentrant. Call `waiting` once if another command holds it."""
 
     def pointers(self, folder: str) -> tuple[str, ...]:
-        """The paths of files in git that may have DVC's hash of a folder. The folder's own pointer
-        is first.
-        """
+        """The files in git that may have DVC's hash of a folder; the folder's own pointer first."""
 
     def named(self, data: bytes, where: str, folder: str) -> str | None:
         """DVC's hash of a folder, from `data`, the content of the pointer at `where`."""
 
     def pointer_issue(self, dataset: Dataset, links: Mapping[Version, Link]) -> Issue | None:
-        """The fault of the pointer to the build. None if the pointer has no fault, or if the build
-        is not one of the releases in `links`.
-        """
+        """The fault of the pointer to a build that is one of the releases in `links`."""
 
     def cached(self, root: str, value: str) -> Mapping[str, str]:
-        """Map each path in the folder with the hash `value` to the file's absolute path in this
-        machine's DVC cache. The result is empty if the cache lacks the folder.
-        """
+        """The files in this machine's cache of the folder with the hash `value`, by path in it."""
 
     def keeps(self, registry: Registry, manifest: Manifest) -> bool:
         """Whether DVC is installed and has the bytes of this release."""
@@ -82,9 +65,7 @@ class Tracker(Protocol):
         stage: Storage,
         progress: Progress,
     ) -> list[str]:
-        """Copy files of a build or release from DVC into `stage`, and verify them. Files that DVC
-        lacks are left out. Return the paths of the copied files.
-        """
+        """Copy files that DVC has into `stage`, verify them, and return their paths."""
 
     def expect_current(self, registry: Registry, name: str) -> None:
         """Refuse a pipeline if a stage of this dataset does not name all settings that it uses."""
@@ -92,5 +73,4 @@ class Tracker(Protocol):
 
 @cache
 def tracker() -> Tracker:
-    """The support for DVC."""
     return cast("Tracker", import_module(_TRACKER).DVC)

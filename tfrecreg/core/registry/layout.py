@@ -26,20 +26,17 @@ IGNORE_ALL = b"*\n"
 IGNORES = tuple(
     f"{folder}/{name}" for folder in (VERSIONS, STATE) for name in (".gitignore", ".dvcignore")
 )
-"""Paths of the ignore files. Their content never changes, so branches never conflict in these
-files.
-"""
+"""Paths of the ignore files. Their content never changes, so branches never conflict in them."""
 EVERYTHING = ".registry"
 """The name of the lock that every change of the registry shares. No dataset's name begins with a
 dot."""
 YANKS_SUFFIX = ".yanks.jsonl"
-"""Suffix of the file beside a release's folder that holds its yanks."""
+"""Suffix of the file next to a release's folder that holds its yanks."""
 ATTRIBUTES = f"{RELEASES}/.gitattributes"
 """Git's attributes for the files below `registry/`."""
 ATTRIBUTE_LINES = (b"* -text", f"*{YANKS_SUFFIX} merge=union".encode())
-"""The lines of :data:`ATTRIBUTES`. They never change, so branches never conflict in them. They stop
-git from converting line ends, which would break the digests of releases, and they make a merge keep
-all yanks.
+"""The lines of :data:`ATTRIBUTES`, which never change, so branches never conflict in them. They
+keep git from converting line ends, which digests of releases cover, and a merge keeps all yanks.
 """
 
 
@@ -93,21 +90,17 @@ def build_record(dataset: str) -> str:
 
 
 def cached_index(digest: str) -> str:
-    """The copy of the index whose blake3 is `digest`. It is kept so that releases can be
-    compared."""
+    """The copy of the index whose blake3 is `digest`, with which releases are compared."""
     return f"{INDEXES}/{digest[:2]}/{digest[2:]}"
 
 
 def cached_schema(digest: str) -> str:
-    """The copy of the schema whose blake3 is `digest`. It is kept so that schemas can be
-    compared."""
+    """The copy of the schema whose blake3 is `digest`, with which schemas are compared."""
     return f"{STATE}/cache/schemas/{digest}.pbtxt"
 
 
 def cached_statistics(content: str, made_by: str) -> str:
-    """The statistics of the split with this content digest; `made_by` is a digest of the
-    options.
-    """
+    """The statistics of the split with this content digest; `made_by` is the options' digest."""
     return f"{STATE}/cache/statistics/{content}-{made_by}"
 
 

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from tfrecreg.core.registry.absence import expect_dataset
 from tfrecreg.core.registry.data import Resolved
-from tfrecreg.core.registry.manifest import ChangeCounts, Totals, totals_of
+from tfrecreg.core.registry.manifest import ChangeCounts
 from tfrecreg.core.registry.registry import Dataset, Registry, Yank, read_yanks
 from tfrecreg.core.values.errors import TfrecregError
 from tfrecreg.core.values.reference import Version
@@ -36,7 +36,7 @@ def list_datasets(registry: Registry) -> list[Listed]:
 def _listed(dataset: Dataset) -> Listed:
     versions: list[Version] = []
     latest = problem = ""
-    totals: Totals | None = None
+    totals: tuple[int | None, int | None] = None, None
     state: Literal["configured", "built", "released", "broken"] = "configured"
     try:
         versions = dataset.versions
@@ -44,20 +44,19 @@ def _listed(dataset: Dataset) -> Listed:
         if versions:
             kept = [each for each in versions if not read_yanks(dataset, each)]
             latest = str(kept[-1]) if kept else ""
-            state, manifest = "released", dataset.release_manifest((kept or versions)[-1])
-            totals = totals_of(manifest)
+            state, totals = "released", dataset.release_manifest((kept or versions)[-1]).totals
         elif (build := dataset.build_manifest()) is not None:
-            state, totals = "built", totals_of(build)
+            state, totals = "built", build.totals
         _ = dataset.config  # raises an error if it cannot be read
     except TfrecregError as error:
-        state, totals, problem = "broken", None, error.message
+        state, totals, problem = "broken", (None, None), error.message
     return Listed(
         name=dataset.name,
         state=state,
         latest=latest,
         releases=len(versions),
-        records=totals.records if totals else None,
-        bytes=totals.bytes if totals else None,
+        records=totals[0],
+        bytes=totals[1],
         problem=problem,
     )
 
@@ -90,8 +89,8 @@ def log(registry: Registry, name: str) -> list[LogEntry]:
     for version in reversed(versions):
         manifest = dataset.release_manifest(version)
         release, provenance = manifest.release, manifest.provenance
-        totals = totals_of(manifest)
         parent = release.parent if release else None
+        records, size = manifest.totals
         entries.append(
             LogEntry(
                 version=str(version),
@@ -99,8 +98,8 @@ def log(registry: Registry, name: str) -> list[LogEntry]:
                 by=provenance.by if provenance else "",
                 level=release.change.level if release else "initial",
                 reasons=tuple(release.change.reasons) if release else (),
-                records=totals.records,
-                bytes=totals.bytes,
+                records=records,
+                bytes=size,
                 note=provenance.note if provenance else "",
                 parent=parent.version if parent else None,
                 counts=release.change.counts if release else None,

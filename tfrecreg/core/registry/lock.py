@@ -3,20 +3,18 @@
 A command that changes a dataset holds the dataset's lock and shares the registry's lock. Garbage
 collection holds the registry's lock exclusively, so no other change is in progress.
 
-Also makes new folders for the user. The name must be free, and the folder appears whole or not at
-all.
+Also makes new folders for the user, which appear whole or not at all.
 """
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import fcntl
 import os
 import re
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
 
@@ -32,23 +30,17 @@ from tfrecreg.core.values.text import safe
 _held: ContextVar[frozenset[Path]] = ContextVar("held", default=frozenset())
 """The locks that the current context holds, so that it does not wait for itself."""
 _copies: dict[Path, int] = {}
-"""The descriptors of the locks that this process holds on copies of releases, by lock file. The
-most recently used lock is at the end.
-"""
+"""Descriptors of this process's locks on copies of releases, by file; the latest used is last."""
 _MOST_COPIES = 64
 """Maximum number of copies that a process protects. On macOS, a process can open only 256 files."""
 
 
-@contextlib.contextmanager
-def dataset_lock(
-    registry: Registry, dataset: str, waiting: Callable[[], None] | None = None
-) -> Iterator[None]:
-    """Hold the lock of `dataset` on this machine; wait for the current holder.
-
-    The lock is reentrant, so that several operations can be combined.
+@contextmanager
+def dataset_lock(registry: Registry, dataset: str, waiting: Callable[[], None]) -> Iterator[None]:
+    """Hold the lock of `dataset` on this machine, which is reentrant; wait for its holder.
 
     The holder is about to write, so the ignore files of git and DVC are made first. A cloned
-    registry lacks them, because it has no `.tfrecreg/` and no `versions/`.
+    registry lacks them.
     """
     with (
         _lock(registry, layout.EVERYTHING, waiting, shared=True),
@@ -57,20 +49,16 @@ def dataset_lock(
         yield
 
 
-@contextlib.contextmanager
+@contextmanager
 def locked_registry(registry: Registry, waiting: Callable[[], None]) -> Iterator[None]:
     """Hold the lock of all datasets, including future ones."""
     with _lock(registry, layout.EVERYTHING, waiting):
         yield
 
 
-@contextlib.contextmanager
+@contextmanager
 def _lock(
-    registry: Registry,
-    name: str,
-    waiting: Callable[[], None] | None = None,
-    *,
-    shared: bool = False,
+    registry: Registry, name: str, waiting: Callable[[], None], *, shared: bool = False
 ) -> Iterator[None]:
     _expect_no_starting_worker()
     path = Path(registry.storage.root) / layout.lock_path(name)
@@ -78,7 +66,7 @@ def _lock(
     if path in held:
         yield
         return
-    with contextlib.ExitStack() as stack:
+    with ExitStack() as stack:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             stack.enter_context(exclusive(str(path), waiting, shared=shared))
@@ -94,13 +82,11 @@ def _lock(
 
 
 def _expect_no_starting_worker() -> None:
-    """Refuse a lock to a worker process that is importing its parent's script.
-
-    If the parent holds the lock while it waits for the worker, both would wait forever.
+    """Refuse a lock to a worker process that is importing its parent's script, because the parent
+    may hold the lock while it waits for the worker.
     """
     processes = sys.modules.get("multiprocessing.process")
-    # `_inheriting` is set while a new process imports the main module, for a check of
-    # multiprocessing.
+    # multiprocessing sets `_inheriting` while a new process imports the main module.
     if processes is not None and getattr(processes.current_process(), "_inheriting", False):
         raise UsageError(
             "a worker process is importing this script, which changes a registry: the script "
@@ -109,10 +95,7 @@ def _expect_no_starting_worker() -> None:
 
 
 def hold_copy(registry: Registry, folder: str) -> None:
-    """Protect a release's copy from removal for as long as this process lives.
-
-    If the process reads many releases, only the latest 64 copies stay protected.
-    """
+    """Protect a release's copy from removal while this process lives and reads few others."""
     path = _copy_lock(registry, folder)
     if path in _copies:
         _copies[path] = _copies.pop(path)
@@ -123,16 +106,14 @@ def hold_copy(registry: Registry, folder: str) -> None:
         os.close(_copies.pop(next(iter(_copies))))
 
 
-@contextlib.contextmanager
+@contextmanager
 def copy_unless_read(registry: Registry, folder: str) -> Iterator[bool]:
-    """Keep other processes from starting to read a release's copy, so that it can be removed.
-    Yields False if another process reads it.
-    """
+    """Keep other processes from reading a release's copy. Yields False if one reads it already."""
     path = _copy_lock(registry, folder)
     handle = _copies.pop(path, None)
     if handle is not None:
         os.close(handle)
-    with contextlib.ExitStack() as stack:
+    with ExitStack() as stack:
         try:
             free = stack.enter_context(exclusive_if_free(str(path)))
         except OSError as error:
@@ -153,7 +134,6 @@ def _refused(registry: Registry, error: OSError) -> StorageError:
 _OURS = (layout.BUILDS, layout.RELEASES, layout.VERSIONS, layout.STATE)
 """Folders of a registry whose files only tfrecreg and DVC may write."""
 
-_PREFIX, _SUFFIX = ".tfrecreg-", ".tmp"
 _HIDDEN = re.compile(r"\.tfrecreg-(export|plan|salvage|site)\.[0-9a-f]{16}\.tmp")
 
 
@@ -166,37 +146,31 @@ def free_folder(folder: str | os.PathLike[str], registry: Registry | None) -> Pa
         path = Path(text).expanduser().resolve()
     except (OSError, RuntimeError, ValueError) as error:
         raise UsageError(f"`{shown}` does not name a folder: {error!s}") from None
-    if not text:
-        raise UsageError("`` does not name a folder")
-    if registry is not None:
-        _require_strange(path, Path(registry.storage.root).resolve(), shown)
+    for folder in _OURS:
+        if registry and path.is_relative_to(Path(registry.storage.root).resolve() / folder):
+            raise UsageError(
+                f"`{shown}` is in `{folder}/` of the registry, but only builds and releases belong "
+                "there"
+            )
     _require_free(path, shown)
     return path
 
 
-def _require_strange(path: Path, root: Path, shown: str) -> None:
-    if path.is_relative_to(root) and path.relative_to(root).parts[:1] in {(p,) for p in _OURS}:
-        raise UsageError(
-            f"`{shown}` is in `{path.relative_to(root).parts[0]}/` of the registry, but only "
-            "builds and releases belong there"
-        )
-
-
 @contextmanager
 def new_folder(path: Path, what: str = "export") -> Iterator[LocalStorage]:
-    """An unfinished folder beside `path`, which is renamed to `path` if the ``with`` block
-    succeeds.
-
-    After an exception, the folder is removed, and so are the parent folders that were made for it.
-    After a kill, it stays as a hidden folder whose name ends in ``.tmp``, until the next folder is
-    made beside it. It is locked while a process fills it.
+    """An unfinished folder next to `path`, which is renamed to `path` if the ``with`` block
+    succeeds, and removed if it fails. After a kill, it stays until the next folder is made next to
+    it. It is locked while a process fills it.
     """
     import secrets  # it imports `hmac` and more, which few need
 
     missing = [each for each in path.parents if not each.exists()]
-    name = f"{_PREFIX}{what}.{secrets.token_hex(8)}{_SUFFIX}"
+    name = f".tfrecreg-{what}.{secrets.token_hex(8)}.tmp"  # as in _HIDDEN
     beside = LocalStorage(path.parent)
-    _remove_abandoned(beside)
+    for entry in list(beside.list(recursive=False)):
+        if entry.kind == "dir" and _HIDDEN.fullmatch(entry.path):
+            with suppress(StorageError):  # this user may not remove it
+                beside.remove_abandoned(entry.path)
     try:
         handle = _make_locked(str(path.parent / name))
         try:
@@ -227,13 +201,6 @@ def _make_locked(path: str) -> int:
         if os.fstat(handle).st_nlink:
             return handle
         os.close(handle)
-
-
-def _remove_abandoned(beside: LocalStorage) -> None:
-    for entry in list(beside.list(recursive=False)):
-        if entry.kind == "dir" and _HIDDEN.fullmatch(entry.path):
-            with suppress(StorageError):  # this user may not remove it
-                beside.remove_abandoned(entry.path)
 
 
 def _require_free(path: Path, shown: str) -> None:

@@ -6,7 +6,7 @@ One set of classes describes both builds (``data/<name>/manifest.json``, without
 The source of an adopted build is ``adopt``. Its option `payloads` is the kind of the payloads, and
 its option `key` is the feature with the keys of records. The source of a build from a program's
 data is ``python``. Its option `keys` says where the keys come from: ``position``, ``function`` or
-``feature NAME``. `read_mark` reads the ``salvage.json`` that is beside salvaged shards.
+``feature NAME``.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 from blake3 import blake3
@@ -44,9 +44,7 @@ LABELS_NAME = "labels.json"
 LEDGER_NAME = "ledger.jsonl"
 SCHEMA_NAME = "schema.pbtxt"
 INDEX_FOLDER = "index"
-"""Names of files and folders that are in a build's folder in addition to the shards. The folder of
-a release has the manifest and the schema under the same names.
-"""
+"""Names in a build's folder. A release's folder has the manifest and the schema."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,8 +103,7 @@ class SplitEntry:
     records: int
     payload_bytes: int
     content: str
-    """Hex content digest of this split alone: see
-    :func:`tfrecreg.core.records.hashing.content_digest`."""
+    """Hex content digest of this split: :func:`tfrecreg.core.records.hashing.content_digest`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,14 +114,13 @@ class RawTotals:
     stored: int
     """Size of the stored files in bytes."""
     decoded: int
-    """Size of the same files in bytes after decompression of the files that are compressed as a
-    whole."""
+    """Size in bytes without the compression of files that are compressed as a whole."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ledger:
-    """How many items of one split had each outcome. If `items` differs from `written` plus the sum
-    of `skipped`, the build fails. The build's ledger file lists all skipped items.
+    """How many items of one split had each outcome. `items` is `written` plus the sum of `skipped`.
+    The build's ledger file lists all skipped items.
     """
 
     items: int
@@ -207,9 +203,7 @@ class ChangeCounts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """The change from the parent to the release, with the level from the rule for version
-    numbers.
-    """
+    """The change from the parent to the release."""
 
     level: Literal["initial", "patch", "minor", "major"]
     """The lowest level that the rule allows."""
@@ -295,6 +289,12 @@ class Manifest:
     """blake3 of the canonical JSON of everything except `digest` and `provenance`."""
 
     @property
+    def totals(self) -> tuple[int, int]:
+        """The number of records, and the size of all shards in bytes."""
+        records = sum(split.records for split in self.splits)
+        return records, sum(shard.bytes for shard in self.shards)
+
+    @property
     def entries(self) -> dict[str, FileEntry]:
         """Every file of the build except the manifest itself, by path."""
         return {each.path: each for each in (*self.shards, *self.files)}
@@ -321,9 +321,7 @@ def is_adopted(manifest: Manifest) -> bool:
 
 
 def remake_command(manifest: Manifest) -> str:
-    """The command that repeats the build, for example after the schema changed. If a program passed
-    the data, the result is a hint to run that program.
-    """
+    """The command that repeats the build, or a hint to run the program that passed the data."""
     if is_python_data(manifest):
         return BUILD_AGAIN
     if is_adopted(manifest):
@@ -370,8 +368,8 @@ class SalvageMark:
 def read_mark(storage: Readable, folder: str) -> SalvageMark | None:
     """The mark of the folder; None if its shards were not salvaged.
 
-    A report that is damaged, unreadable or in a newer format still marks its folder, so that
-    salvaged shards never pass for undamaged ones. Other JSON files of the same name are not marks.
+    Even a damaged or unreadable report marks its folder, so that salvaged shards never pass for
+    undamaged ones. Other JSON files of the same name are no marks.
     """
     path = f"{folder}/{SALVAGE_NAME}" if folder else SALVAGE_NAME
     try:
@@ -489,14 +487,10 @@ def is_own_manifest(data: bytes) -> bool:
 
 
 def build_digest(data: bytes) -> str:
-    """The digest of the build's own manifest, computed from the manifest of its release.
-
-    A release's manifest has all fields of its build's manifest, and more. The digest leaves out the
-    added fields, but covers fields that this package does not know.
+    """The digest of the build's own manifest, computed from the manifest of its release, whose
+    added fields it leaves out. It covers fields that this package does not know.
     """
-    plain = strict_json(data)
-    if not isinstance(plain, dict):
-        raise ValueError("it is not a JSON object")
+    plain: dict[str, Any] = strict_json(data)
     plain.pop("release", None)
     return _digest(plain)
 
@@ -536,24 +530,8 @@ def build_manifest(manifest: Manifest) -> Manifest:
     return found
 
 
-class Totals(NamedTuple):
-    """Totals of a manifest."""
-
-    records: int
-    bytes: int
-
-
-def totals_of(manifest: Manifest) -> Totals:
-    return Totals(
-        records=sum(split.records for split in manifest.splits),
-        bytes=sum(shard.bytes for shard in manifest.shards),
-    )
-
-
 def change_line(name: str, records: int, change: Change, parent: str | None) -> str:
-    """The line on the change since `parent`: ``signs 2.0.0 (major after 1.1.0): 413 labels changed;
-    …``.
-    """
+    """The line on the change since `parent`: ``signs 2.0.0 (major after 1.1.0): 4 labels …``."""
     if parent is None:
         return f"{name} (the first): {count(records, 'record')}"
     reasons = "; ".join(safe(each, limit=300) for each in change.reasons)

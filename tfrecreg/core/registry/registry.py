@@ -1,6 +1,6 @@
 """Open a registry and read its content: datasets, releases and yanks.
 
-The yanks of a release are in a file beside it, one line of JSON per yank. Lines are appended and
+The yanks of a release are in a file next to it, one line of JSON per yank. Lines are appended and
 never changed, so a merge of two branches keeps the yanks of both.
 """
 
@@ -47,10 +47,7 @@ from tfrecreg.core.values.reference import Version, is_dataset_name, parse_versi
 
 
 def find_registry(start: str | os.PathLike[str] = ".") -> Path | None:
-    """The nearest folder with a `tfrecreg.toml`, from `start` upwards, or None.
-
-    Unreadable folders are skipped.
-    """
+    """The nearest readable folder with a `tfrecreg.toml`, from `start` upwards, or None."""
     here = _resolved(start)
     # os.path returns False where pathlib raises, for instance for a folder without read permission.
     return next(
@@ -91,11 +88,7 @@ class Registry:
 
     @cached_property
     def config(self) -> Config:
-        """`tfrecreg.toml`, and the files of all datasets.
-
-        If a dataset's file does not parse or has an invalid value, only that dataset is
-        affected.
-        """
+        """`tfrecreg.toml` and the files of all datasets. An invalid file breaks only its own."""
         data = self._read(CONFIG_NAME)
         config = Config() if data is None else parse_config(data)
         found: dict[str, DatasetConfig] = {}
@@ -120,10 +113,7 @@ class Registry:
         return Dataset(self, name)
 
     def datasets(self) -> list[Dataset]:
-        """All datasets that are configured, built or released, sorted by name.
-
-        A folder in `data/` without a manifest, or in `registry/` without a release, is ignored.
-        """
+        """All datasets that are configured, built or released, sorted by name."""
         found = {Dataset(self, name) for name in (*self.config.datasets, *self.config.broken)}
         found.update(each for each in self._folders(layout.BUILDS) if each.is_built())
         found.update(each for each in self._folders(layout.RELEASES) if each.versions)
@@ -148,10 +138,8 @@ class Registry:
 
 @dataclass(frozen=True)
 class Dataset:
-    """A dataset of a registry: its configuration, its schema, its build and its releases.
-
-    If the registry has no dataset of this name, all four are empty or missing. Only the
-    configuration is cached; the rest is read with each call.
+    """A dataset of a registry: its configuration, its schema, its build and its releases. All four
+    may be missing. Only the configuration is cached.
     """
 
     registry: Registry = field(repr=False, hash=False)
@@ -181,10 +169,8 @@ class Dataset:
 
     @property
     def versions(self) -> list[Version]:
-        """The versions of all releases, oldest first.
-
-        A folder is a release if its name is a version and it has at least one file of a release.
-        So a release that lost its manifest counts as damaged, not as removed.
+        """The versions of all releases, oldest first. A folder with one file of a release is a
+        release, so a release that lost its manifest counts as damaged, not as removed.
         """
         found = []
         folder = self.registry.storage.below(f"{layout.RELEASES}/{self.name}")
@@ -270,24 +256,17 @@ def read_yanks(dataset: Dataset, version: Version) -> tuple[Yank, ...]:
         data = dataset.registry.storage.read(path)
     except MissingFileError:
         return ()
-    return parse_yanks(data, path)
-
-
-def parse_yanks(data: bytes, where: str) -> tuple[Yank, ...]:
     found = []
     for number, line in enumerate(data.splitlines(), 1):
-        with refusing(
-            ManifestError,
-            f"`{where}` is not a list of yanks: line {number}",
-        ):
+        with refusing(ManifestError, f"`{path}` is not a list of yanks: line {number}"):
             plain = strict_json(line)
             if not isinstance(plain, dict):
                 raise ValueError("not a JSON object")
-            has = f"`{where}`, line {number}: it has format"
+            has = f"`{path}`, line {number}: it has format"
             texts = texts_of(known_format(plain, YANKS_FORMAT, has), "created", "by", "reason")
             found.append(Yank(**texts))
     if not found:
-        raise ManifestError(f"`{where}` is not a list of yanks: the file is empty")
+        raise ManifestError(f"`{path}` is not a list of yanks: the file is empty")
     return tuple(dict.fromkeys(found))
 
 

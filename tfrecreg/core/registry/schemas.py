@@ -1,15 +1,12 @@
 """Finds the schema of a dataset, a release or a file, and the schema that a build was made with.
 
-A manifest names a schema by the digest of its text. The working schema may be edited after the
-build. The build stays valid as long as the schema's meaning is the same, and a release freezes the
-text that its manifest names. A build has that text in its folder, unless it was adopted in place.
-The text may come from any place, because its digest is verified.
+A manifest names a schema by the digest of its text. A build stays valid while the working schema
+has the same meaning, and a release freezes the text that its manifest names.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
 
 from blake3 import blake3
 
@@ -25,18 +22,13 @@ from tfrecreg.core.values.reference import looks_like_reference, parse_reference
 
 
 def keep_schema(registry: Registry, text: str) -> None:
-    """Save the text of a schema on this machine, under the text's digest. This serves builds that
-    were adopted in place: their folders belong to another tool.
-    """
+    """Save a schema under its digest for a build in place, whose folder belongs to another tool."""
     data = text.encode("utf-8")
     registry.storage.put_if_absent(layout.cached_schema(blake3(data).hexdigest()), data)
 
 
 def built_schema(resolved: Resolved) -> str:
-    """The text of the schema with which a build was made.
-
-    The working schema may differ from it in comments, layout and other parts without meaning.
-    """
+    """The text of the schema with which a build was made. The working schema must mean the same."""
     digest = resolved.manifest.schema.blake3
     text, path = expect_schema(resolved), resolved.schema_path
     changed = f"`{path}` is not the schema that `{resolved.name}` was built with"
@@ -60,13 +52,6 @@ def built_schema(resolved: Resolved) -> str:
 
 def schema_of_digest(dataset: Dataset, digest: str) -> str | None:
     """The schema with this digest, from any place that may have it; None if no place has it."""
-    for data in _candidates(dataset, digest):
-        if blake3(data).hexdigest() == digest:
-            return data.decode("utf-8", "replace")
-    return None
-
-
-def _candidates(dataset: Dataset, digest: str) -> Iterator[bytes]:
     folders = [layout.release_folder(dataset.name, each) for each in reversed(dataset.versions)]
     places = [
         f"{layout.build_folder(dataset.name)}/{SCHEMA_NAME}",
@@ -77,7 +62,10 @@ def _candidates(dataset: Dataset, digest: str) -> Iterator[bytes]:
     for place in places:
         # If a place has no such file, the next place may have it.
         with contextlib.suppress(TfrecregError):
-            yield dataset.registry.storage.read(place)
+            data = dataset.registry.storage.read(place)
+            if blake3(data).hexdigest() == digest:
+                return data.decode("utf-8", "replace")
+    return None
 
 
 def find_schema(name: str, *, registry: RegistryLike | None = None) -> tuple[str, str]:

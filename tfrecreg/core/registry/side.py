@@ -34,9 +34,7 @@ class Side:
     """The storage of its registry; None for a build outside of a registry."""
     files: Readable | None
     kept: Mapping[str, str] | None = None
-    """The build's files in DVC's cache: maps a path in the build to a path below the root of the
-    file system. None if the cache was not searched yet.
-    """
+    """The build's files in DVC's cache, by their paths in the build; None before the search."""
     cache: LocalStorage | None = None
     """The folder of DVC's cache that holds these files. Workers must have access to it."""
 
@@ -82,8 +80,7 @@ class Side:
         )
 
     def only(self, shards: Sequence[int]) -> Side:
-        """A copy of this side for a worker. It has only the given shards, which are renumbered from
-        0."""
+        """A copy of this side for a worker, with only the given shards, renumbered from 0."""
         entries = [self.manifest.shards[shard] for shard in shards]
         indexes = [self._entries[entry.index] for entry in entries if entry.index in self._entries]
         files = self.files

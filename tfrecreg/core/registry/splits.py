@@ -1,5 +1,4 @@
-"""Parses expressions for splits or parts of splits. Finds the shards and the numbers of the records
-that match an expression.
+"""Parses expressions for splits or parts of splits, and finds the shards and records they match.
 
 The expressions are the same as in TensorFlow Datasets: ``train``, ``train[:80%]``,
 ``train[1000:2000]``, ``train[-500:]``, ``train[:2shard]``, ``train[3shard]``, ``train+validation``,
@@ -16,7 +15,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from contextlib import suppress
 from dataclasses import replace
 from itertools import accumulate, pairwise
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -64,8 +63,7 @@ def find_ranges(words: str, shards: Mapping[str, Sequence[int]]) -> list[tuple[s
 
 
 def find_numbers(words: str, shards: Mapping[str, Sequence[int]]) -> list[range]:
-    """The ranges of records that match an expression. Numbers count across all splits in
-    `shards`."""
+    """The ranges of records that match an expression, numbered across all splits in `shards`."""
     counts = [sum(each) for each in shards.values()]
     starts = dict(zip(shards, accumulate(counts, initial=0), strict=False))
     return [
@@ -121,7 +119,12 @@ def _range(words: str, bounds: tuple[str, str] | None, shards: Sequence[int]) ->
     records = sum(shards)
     if bounds is None:
         return range(records)
-    units = {_unit(words, each) for each in bounds if each}
+    units = set()
+    for each in filter(None, bounds):
+        match = _BOUND.fullmatch(each)
+        if match is None or ("." in match["value"] and match["unit"] != "%"):
+            raise _malformed(words)
+        units.add(match["unit"] or "")
     if len(units) > 1:
         raise UsageError(
             f"`{words}` mixes units: both bounds should be percentages, record numbers or shards",
@@ -134,13 +137,6 @@ def _range(words: str, bounds: tuple[str, str] | None, shards: Sequence[int]) ->
             f"`{words}` ends at record {stop}, before it begins at record {start}",
         )
     return range(start, stop)
-
-
-def _unit(words: str, bound: str) -> str:
-    match = _BOUND.fullmatch(bound)
-    if match is None or ("." in match["value"] and match["unit"] != "%"):
-        raise _malformed(words)
-    return match["unit"] or ""
 
 
 def _number(words: str, bound: str, unit: str, shards: Sequence[int]) -> int:
@@ -164,7 +160,6 @@ class SplitTarget(NamedTuple):
     words: str
     splits: list[str]
     shards: list[Shard]
-    """The shards of these splits, in order of the splits."""
     data: Data
     storage: Readable | None = None
     """The folder that a manifest describes; None for files without a manifest."""
@@ -182,9 +177,7 @@ class SplitTarget(NamedTuple):
         return self.data.registry.storage if self.data.registry is not None else None
 
     def is_raw(self, schema: str | os.PathLike[str] | None = None) -> bool:
-        """Whether its records can only be read as payloads. This is so if the manifest says that
-        they are not Examples, and no schema describes them as SequenceExamples.
-        """
+        """Whether its records are neither Examples nor SequenceExamples that a schema describes."""
         kind = adopted_kind(self.manifest)
         if kind is not PayloadKind.SEQUENCE_EXAMPLE:
             return kind is not PayloadKind.EXAMPLE
@@ -199,10 +192,8 @@ class SplitTarget(NamedTuple):
         engine: Engine | None = None,
         progress: Progress | bool = True,
     ) -> list[npt.NDArray[np.int64]]:
-        """For each range, the numbers of the records for which the condition `where` holds, in
-        ascending order.
-
-        The subqueries of the condition see all splits of the target, as in a query.
+        """For each range, the ascending numbers of the records for which the condition `where`
+        holds. Its subqueries see all splits of the target, as in a query.
         """
         target = target_of(self.data)
         shown = shown_progress(progress)
@@ -274,9 +265,7 @@ def _shards(manifest: Manifest, storage: Readable, split: str) -> list[Shard]:
 
 
 def expect_listed(target: Target, splits: Sequence[str], *, whole: bool) -> None:
-    """Refuse a build if a file's name or size differs from the build's manifest. No file is
-    read.
-    """
+    """Refuse a build if a file's name or size differs from the manifest. No file is read."""
     if target.manifest is None or target.storage is None:
         return
     named = {shard.path for shard in target.shards}
@@ -297,9 +286,7 @@ def expect_listed(target: Target, splits: Sequence[str], *, whole: bool) -> None
 
 
 def chosen_splits(name: str, splits: Sequence[str], words: str | None) -> tuple[str, list[str]]:
-    """The expression `words`, and the splits that it names. If `words` is None, the expression is
-    the name of the only split.
-    """
+    """The expression `words`, by default the name of the only split, and the splits it names."""
     if words is None:
         if len(splits) != 1:
             raise UsageError(
@@ -325,7 +312,7 @@ class SplitRecords:
     """The records of splits, numbered across all of their shards."""
 
     def __init__(self, shards: Sequence[Shard], name: str) -> None:
-        self._all = [(each, _entry(each)) for each in shards]
+        self._all = [(each, cast("ShardEntry", each.entry)) for each in shards]
         self._shards = [(each, entry) for each, entry in self._all if entry.records]
         self._name = name
         self._starts = [0, *accumulate(self.sizes)]
@@ -359,7 +346,7 @@ class SplitRecords:
         hint = f"`tfrecreg check {self._name}` names them all"
         if missing:
             raise UsageError(
-                f"{self._some(missing)} are not here; one is `{missing[0].path}`", hint=hint
+                f"{self._some(missing)} are missing; one is `{missing[0].path}`", hint=hint
             )
         if altered:
             entry, size = altered[0]
@@ -380,8 +367,7 @@ class SplitRecords:
         return None
 
     def named(self, number: int) -> str:
-        """A name for record `number`, made of the record's number in the shard and the shard's
-        name."""
+        """A name for record `number`: its number in its shard, and the shard's name."""
         _, entry, record = self._place(number)
         return f"record {record} of `{safe(entry.path, limit=1000)}` of {self._name}"
 
@@ -417,9 +403,7 @@ class SplitRecords:
         return f"{self.named(first)} was not read, although it is intact now{self.key(first)}"
 
     def _fault(self, start: int, wanted: Container[int], look: DamageSearch) -> str:
-        """The first fault of a shard, or an empty text. This scans the shard, so it is called only
-        after an error.
-        """
+        """The first fault of a shard, or an empty text. Scans the shard, so only after an error."""
         shard, entry, _ = self._place(start)
         count = 0
         for event in scan(shard.storage, shard.path):
@@ -466,11 +450,6 @@ class SplitRecords:
     def _place(self, number: int) -> tuple[Shard, ShardEntry, int]:
         at = bisect_right(self._starts, number, hi=len(self._shards)) - 1
         return *self._shards[at], number - self._starts[at]
-
-
-def _entry(shard: Shard) -> ShardEntry:
-    assert shard.entry is not None
-    return shard.entry
 
 
 def _size(shard: Shard) -> int | None:

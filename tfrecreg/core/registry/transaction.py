@@ -53,14 +53,20 @@ from tfrecreg.core.values.reference import Version, check_dataset_name
 
 
 def _keep_in_versions(change: Transaction, build: Manifest, version: Version) -> None:
-    """Keep the bytes of a build in `versions/`. If another release has the same number, its bytes
-    are not replaced, and the call is refused.
-    """
+    """Keep the bytes of a build in `versions/`, unless another release has the same number."""
     dataset = change.dataset
     storage = dataset.registry.storage
     folder = layout.build_folder(dataset.name)
     copy = layout.version_folder(dataset.name, version)
-    _expect_leftover(dataset, copy, build, version)
+    if storage.stat(f"{copy}/{MANIFEST_NAME}") is not None:
+        released = layout.release_folder(dataset.name, version)
+        for data in git.blobs_of_refs(storage.root, released, MANIFEST_NAME):
+            other = parse_manifest(data, f"{released}/{MANIFEST_NAME} in git").release
+            if other is not None and other.build != build.digest:
+                raise ConflictError(
+                    f"`{copy}` holds the bytes of another `{dataset}@{version}`, which a branch or "
+                    "tag names: release under another number"
+                )
     with change.stage("versions") as staged:
         for path in (*build.entries, MANIFEST_NAME):
             # `expect_intact` reports a missing file.
@@ -75,21 +81,6 @@ def _keep_in_versions(change: Transaction, build: Manifest, version: Version) ->
         )
         change.undo(storage.remove, copy)
         change.replace(copy, staged, build, verified=True)
-
-
-def _expect_leftover(dataset: Dataset, copy: str, build: Manifest, version: Version) -> None:
-    """Refuse to replace the copy if a branch or tag has another release with this number."""
-    storage = dataset.registry.storage
-    if storage.stat(f"{copy}/{MANIFEST_NAME}") is None:
-        return
-    folder = layout.release_folder(dataset.name, version)
-    for data in git.blobs_of_refs(storage.root, folder, MANIFEST_NAME):
-        other = parse_manifest(data, f"{folder}/{MANIFEST_NAME} in git").release
-        if other is not None and other.build != build.digest:
-            raise ConflictError(
-                f"`{copy}` holds the bytes of another `{dataset}@{version}`, which a branch or tag "
-                "names: release under another number"
-            )
 
 
 _WAITING = "waiting for another command"
@@ -135,9 +126,7 @@ class Transaction:
             self._discard(purpose)
 
     def plan_stage(self, plan: str) -> Storage:
-        """The folder of an unfinished build with this plan. It stays until a build of the dataset
-        is published, so that the build can be resumed.
-        """
+        """The folder from which an unfinished build can be resumed, until a build is published."""
         return self._storage.below(f"{self._stage}/{_PLAN}{plan[:16]}")
 
     def discard_plans(self) -> None:
@@ -169,7 +158,8 @@ class Transaction:
         with self._tracked(), self._published_with(manifest, beside or {}):
             if not self._storage.rename_dir(self._registry_path(staged), swap):
                 raise StorageError(
-                    f"`{swap}` is in the way", hint="`tfrecreg gc --apply` removes leftovers"
+                    f"the folder `{swap}` already exists",
+                    hint="`tfrecreg gc --apply` removes leftovers",
                 )
             self._storage.replace_dir(swap, folder)
         # The build is published. Leftovers do no harm, and the next command removes them.
@@ -185,11 +175,11 @@ class Transaction:
         files: Iterable[str],
         beside: Mapping[str, bytes],
     ) -> None:
-        """Complete a build's folder that already has the shards: put indexes and other files beside
-        them, and the manifest last.
+        """Complete a build's folder that already has the shards: add indexes and other files, and
+        the manifest last.
 
-        If the call is killed, there is either no build, or the old build with some new files;
-        `check` reports these files. The same call again completes the change.
+        If the call is killed, there is either no build, or the old build with some new files, which
+        `check` reports. The same call again completes the change.
         """
         folder, source = layout.build_folder(self.dataset.name), self._registry_path(staged)
         for entry in list(self._storage.list(folder, recursive=False)):
@@ -211,9 +201,7 @@ class Transaction:
         schema: str,
         sealed: Callable[[str | None], Manifest],
     ) -> Manifest | None:
-        """Store the bytes of the build, verify the stored bytes, and commit the release by one
-        rename.
-        """
+        """Store and verify the bytes of the build, and commit the release by one rename."""
         # DVC's lock is held until the release names DVC's objects, so that `dvc gc` keeps them.
         with self._tracked(), contextlib.ExitStack() as self._undo:
             kept = tracker().keep(self, build)
@@ -227,9 +215,8 @@ class Transaction:
             try:
                 committed = self._commit(manifest, version, schema)
             except StorageError:
-                # After an error, the folder may be renamed, neither durable nor renamed back. Then
-                # the release exists, and its files must stay. They must also stay if this is
-                # unknown.
+                # After an error, the folder may be renamed, neither durable nor renamed back. If
+                # the release exists, or if this is unknown, its files must stay.
                 stands = True
                 with contextlib.suppress(StorageError):
                     folder = layout.release_folder(self.dataset.name, version)
@@ -243,9 +230,7 @@ class Transaction:
         return manifest
 
     def undo(self, step: Callable[..., None], *arguments: Any) -> None:
-        """Register a step that undoes work if the release is refused. If the step itself fails, its
-        error is only noted.
-        """
+        """Register a step that undoes work if the release is refused."""
         self._undo.callback(self._tried, step, *arguments)
 
     def write(self, path: str, data: bytes) -> None:
@@ -258,15 +243,12 @@ class Transaction:
         self.write(layout.yanks_path(self.dataset.name, version), data)
 
     def sync_releases(self) -> None:
-        """Make the releases durable, because a command may have been killed after it committed
-        one."""
+        """Make the releases durable: a command may have been killed after it committed one."""
         for folder in (f"{layout.RELEASES}/{self.dataset}", layout.RELEASES, ""):
             self._storage.sync_dir(folder)
 
     def _tried(self, step: Callable[..., None], *arguments: Any) -> None:
-        """Call a step that undoes work. If the step fails, its error is only noted, so that the
-        original error is reported.
-        """
+        """Call a step that undoes work. Its error is only noted: the original error is reported."""
         try:
             step(*arguments)
         except StorageError as error:
@@ -299,9 +281,7 @@ class Transaction:
 
     @contextlib.contextmanager
     def _published_with(self, manifest: Manifest, files: Mapping[str, bytes]) -> Iterator[None]:
-        """Write those `files` that are missing. If the ``with`` block does not publish the build,
-        remove the written files.
-        """
+        """Write the missing `files`. Remove them unless the ``with`` block publishes the build."""
         storage = self._storage
         missing = {path: data for path, data in files.items() if storage.stat(path) is None}
         if not missing:
@@ -320,9 +300,7 @@ class Transaction:
         return str(PurePosixPath(staged.root).relative_to(self._storage.root))
 
     def _discard(self, name: str) -> None:
-        """Remove the staging folder `name`; if `name` is empty, remove all staging folders. Then
-        remove their parent if it is empty.
-        """
+        """Remove the staging folder `name` (all for an empty name), and its parent if empty."""
         try:
             self._storage.remove(f"{self._stage}/{name}" if name else self._stage)
             if not any(True for _ in self._storage.list(self._stage, recursive=False)):
@@ -361,9 +339,7 @@ def _settle_beside(dataset: Dataset, stage: str) -> None:
 
 
 def _complete_exchanges(storage: Storage, dataset: str) -> None:
-    """Finish exchanges of folders that were interrupted when a command was killed. These exist only
-    on systems that cannot exchange folders atomically.
-    """
+    """Finish exchanges of folders that a kill interrupted, on systems without atomic exchanges."""
     for entry in list(storage.list(f"{layout.stage_folder(dataset)}/{_SWAP}", recursive=False)):
         if entry.path.endswith(ASIDE):
             swap = entry.path.removesuffix(ASIDE)

@@ -63,9 +63,7 @@ _PAUSE = 0.02
 _TOUCHED_NS = 1_000_000_000
 """Minimum time, in nanoseconds, between two recorded uses of a block."""
 _FULL_FOR = 256
-"""Number of blocks that are not kept after a block did not fit. Blocks that may evict used blocks
-are kept nevertheless.
-"""
+"""After a block did not fit, this many blocks are not kept, unless they may evict used blocks."""
 
 
 def open_cache(folder: str | os.PathLike[str] | None, limit: int | str | None) -> BlockCache | None:
@@ -86,8 +84,14 @@ def open_cache(folder: str | os.PathLike[str] | None, limit: int | str | None) -
     except ValueError as error:
         raise UsageError(f"`cache_limit`: {error}, found `{limit}`") from None
     cache = BlockCache(place, size)
-    cache.expect_writable()
-    return cache
+    try:
+        os.makedirs(os.path.dirname(cache.used), exist_ok=True)
+        with exclusive(cache.used):
+            return cache
+    except OSError as error:
+        raise StorageError(
+            f"the cache `{cache.folder}` cannot be written: {error.strerror or error}"
+        ) from error
 
 
 class _Found(NamedTuple):
@@ -116,6 +120,7 @@ class BlockCache:
         self.block_bytes = min(_LARGEST_BYTES, max(_LEAST_BYTES, whole))
         """Size of a block, a power of two. The last block of a file is smaller."""
         self._root = os.path.join(self.folder, _FOLDER)
+        self.used = os.path.join(self._root, "used")
         self._since = time.time_ns()
         """A block that was last used before this time may be evicted for any other block."""
         self._open: OrderedDict[str, _OpenBlock] = OrderedDict()
@@ -126,20 +131,6 @@ class BlockCache:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return BlockCache, (self.folder, self.limit)
-
-    def expect_writable(self) -> None:
-        try:
-            os.makedirs(self._root, exist_ok=True)
-            with exclusive(self._used):
-                pass
-        except OSError as error:
-            raise StorageError(
-                f"the cache `{self.folder}` cannot be written: {error.strerror or error}"
-            ) from error
-
-    @property
-    def _used(self) -> str:
-        return os.path.join(self._root, "used")
 
     def name(self, key: str, number: int | str) -> str:
         return f"{key}-{self.block_bytes.bit_length() - 1}-{number}"
@@ -199,10 +190,28 @@ class BlockCache:
         if handle is None:
             reader = self.reader(name, size)
             return fetch() if reader is None else reader.read_at(0, size)
+        kept = reserved = False
+        data: bytes | None = None
         try:
-            return self._write(handle, part, path, size, fetch, for_used)
+            reserved = self._reserve(part, size, for_used=for_used)
+            if not reserved:
+                self._full = _FULL_FOR
+                return None
+            data = fetch()
+            left = memoryview(data)
+            os.ftruncate(handle, 0)
+            while left:
+                left = left[os.write(handle, left) :]
+            with exclusive(self.used):  # so that it is counted once
+                os.rename(part, path)
+            kept = True
+        except OSError as error:
+            self._give_up(error)
         finally:
+            if not kept:
+                self._remove(part, size if reserved else 0)
             os.close(handle)
+        return data
 
     def _turn(self, path: str, part: str) -> int | None:
         """Open and lock the block's ``.part``. Returns its descriptor, or None if the block exists
@@ -227,37 +236,6 @@ class BlockCache:
                     return handle
             os.close(handle)
 
-    def _write(
-        self,
-        handle: int,
-        part: str,
-        path: str,
-        size: int,
-        fetch: Callable[[], bytes],
-        for_used: bool,
-    ) -> bytes | None:
-        kept = reserved = False
-        data: bytes | None = None
-        try:
-            reserved = self._reserve(part, size, for_used=for_used)
-            if not reserved:
-                self._full = _FULL_FOR
-                return None
-            data = fetch()
-            left = memoryview(data)
-            os.ftruncate(handle, 0)
-            while left:
-                left = left[os.write(handle, left) :]
-            with exclusive(self._used):  # so that it is counted once
-                os.rename(part, path)
-            kept = True
-        except OSError as error:
-            self._give_up(error)
-        finally:
-            if not kept:
-                self._remove(part, size if reserved else 0)
-        return data
-
     def _give_up(self, error: OSError) -> None:
         """Continue without the cache in this process, and warn once."""
         if not self._failed:
@@ -270,7 +248,7 @@ class BlockCache:
             )
 
     def _reserve(self, part: str, size: int, *, for_used: bool) -> bool:
-        with exclusive(self._used):
+        with exclusive(self.used):
             used = self._read_used()
             if used is None or used + size > self.limit:
                 target = self.limit - size - self.limit // _SLACK
@@ -280,7 +258,7 @@ class BlockCache:
             return fits
 
     def _remove(self, path: str, size: int) -> None:
-        with contextlib.suppress(OSError), exclusive(self._used):
+        with contextlib.suppress(OSError), exclusive(self.used):
             os.unlink(path)
             used = self._read_used()
             if used is not None:
@@ -288,14 +266,14 @@ class BlockCache:
 
     def _read_used(self) -> int | None:
         try:
-            with open(self._used, encoding="ascii") as file:
+            with open(self.used, encoding="ascii") as file:
                 return int(file.read(20))
         except (OSError, ValueError):
             return None
 
     def _write_used(self, used: int) -> None:
         # In place, because the inode is the lock. The fixed length reveals a half-written number.
-        handle = os.open(self._used, os.O_WRONLY)
+        handle = os.open(self.used, os.O_WRONLY)
         try:
             os.pwrite(handle, f"{used:020d}".encode("ascii"), 0)
         finally:

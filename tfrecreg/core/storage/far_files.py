@@ -26,8 +26,9 @@ import numpy.typing as npt
 from blake3 import blake3
 
 from tfrecreg.core.storage.block_cache import BlockCache, open_cache
-from tfrecreg.core.storage.file_systems import DaemonThreads, awaited
+from tfrecreg.core.storage.file_systems import awaited, shared_threads
 from tfrecreg.core.storage.interface import Entry, Follow, Readable, Reader
+from tfrecreg.core.storage.local import LocalReader
 from tfrecreg.core.storage.paths import is_url, locate
 from tfrecreg.core.storage.raw import storage_at
 from tfrecreg.core.storage.remote import RemoteStorage
@@ -121,7 +122,7 @@ class FarFiles:
         self.cache = cache
         self._process = 0
         self._known: dict[str, set[int]] = {}
-        """By the file's key, the numbers of the blocks that the last look into the cache found."""
+        """Maps a file's key to the numbers of its blocks that were last seen in the cache."""
         self.staging = Staging()
 
     @property
@@ -136,7 +137,6 @@ class FarFiles:
         if self._process == os.getpid():
             return
         self._lock = Lock()
-        self._threads: DaemonThreads[Any] = DaemonThreads(THREADS, "tfrecreg-far")
         self._coming: dict[str, Future[bytes | None]] = {}
         self._stores: dict[str, RemoteReader] = {}
         self.staging = Staging()
@@ -194,7 +194,8 @@ class FarFiles:
         with self._lock:
             coming = self._coming.get(name)
             if coming is None:
-                coming = self._threads.submit(self._bring, file, number, for_used, ranges)
+                threads = shared_threads("tfrecreg-far", THREADS)
+                coming = threads.submit(self._bring, file, number, for_used, ranges)
                 self._coming[name] = coming
         return coming
 
@@ -316,13 +317,10 @@ class FarReader(Reader):
         if 0 < length <= self._block_bytes - offset and start + length <= self.size:
             opened = self._cache.opened(f"{self._prefix}{number}")
             if opened is not None:
-                try:
+                with suppress(StorageError):  # the disk cannot read it
                     data = opened.read_at(offset, length)
-                except StorageError:  # the disk cannot read it
-                    data = b""
-                if len(data) == length:
-                    return data
-            return self._piece(number, offset, length)
+                    if len(data) == length:
+                        return data
         pieces = []
         length = min(length, self.size - start)
         while length > 0:
@@ -331,16 +329,18 @@ class FarReader(Reader):
             pieces.append(piece)
             start += len(piece)
             length -= len(piece)
-        return b"".join(pieces)
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def located(self, start: int, length: int) -> tuple[int, int, object] | None:
         number, offset = divmod(start, self._block_bytes)
         if length > self._block_bytes - offset or start + length > self.size:
             return None
-        name = f"{self._prefix}{number}"
-        whole = min(self._block_bytes, self.size - number * self._block_bytes)
-        opened = self._cache.opened(name) or self._cache.reader(name, whole)
+        opened = self._opened(number)
         return None if opened is None else opened.located(offset, length)
+
+    def _opened(self, number: int) -> LocalReader | None:
+        size = min(self._block_bytes, self.size - number * self._block_bytes)
+        return self._cache.reader(f"{self._prefix}{number}", size)
 
     def _piece(self, number: int, offset: int, length: int) -> bytes:
         found = self._held(number, offset, length)
@@ -357,7 +357,7 @@ class FarReader(Reader):
     def _held(self, number: int, offset: int, length: int) -> bytes | None:
         name = f"{self._prefix}{number}"
         first = number * self._block_bytes
-        reader = self._cache.reader(name, min(self._block_bytes, self.size - first))
+        reader = self._opened(number)
         if reader is not None:
             with suppress(StorageError):  # the disk cannot read it
                 data = reader.read_at(offset, length)

@@ -25,7 +25,7 @@ from contextvars import copy_context
 from functools import cache
 from queue import SimpleQueue
 from threading import Thread
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from tfrecreg.core.values.errors import (
     FailureError,
@@ -50,8 +50,9 @@ _CREDENTIALS = frozenset(
         "TokenRetrievalError",
     }
 )
+_MISSING = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
+_FINAL = (TfrecregError, TypeError, ValueError, AttributeError, ImportError)
 _SECRET_NAME = re.compile(r"SECRET|TOKEN|PASSW|CREDENTIAL|SIGNATURE|ACCESS_KEY|_KEY$", re.I)
-_connected: dict[tuple[int, str], tuple[Any, str]] = {}
 
 T = TypeVar("T")
 ErrorKind = Literal["missing", "forbidden", "credentials", "final", "passing"]
@@ -59,15 +60,12 @@ ErrorKind = Literal["missing", "forbidden", "credentials", "final", "passing"]
 
 def connect(root: str) -> tuple[Any, str]:
     """The file system of a URL, and the path in it. fsspec's configuration gives the options."""
-    # File systems of fsspec do not survive a fork.
-    key = (os.getpid(), root)
-    found = _connected.get(key)
-    if found is None:
-        found = _connected[key] = _connect(root)
-    return found
+    return _connection(os.getpid(), root)
 
 
-def _connect(root: str) -> tuple[Any, str]:
+@cache
+def _connection(process: int, root: str) -> tuple[Any, str]:
+    del process  # file systems of fsspec do not survive a fork
     protocol = root.partition("://")[0]
     try:
         from fsspec.core import url_to_fs
@@ -80,13 +78,9 @@ def _connect(root: str) -> tuple[Any, str]:
     except ImportError as error:
         cause = error.__cause__ if isinstance(error.__cause__, ImportError) else error
         package = (cause.name or "").partition(".")[0]
-        if not isinstance(cause, ModuleNotFoundError) or not package:
-            raise FailureError(
-                f"the library for `{protocol}://` cannot be imported: {_scrubbed(cause)}"
-            ) from None
         raise FailureError(
-            f"`{protocol}://` needs the package `{package}`, which is not installed",
-            hint=install_command(package),
+            f"`{protocol}://` needs the package `{package or protocol}`, which cannot be imported",
+            hint=install_command(package or protocol),
         ) from None
     except ValueError as error:
         raise UsageError(f"`{root}` cannot be used: {_scrubbed(error)}") from None
@@ -148,19 +142,14 @@ def kind_of_error(error: BaseException) -> ErrorKind:
     error = _first(error)
     status = getattr(error, "status", None)
     name = type(error).__name__
-    if isinstance(error, FileNotFoundError | NotADirectoryError | IsADirectoryError):
-        return "missing"
     if isinstance(error, PermissionError) or status in (401, 403):
         return "forbidden"
     if name in _CREDENTIALS:
         return "credentials"
-    if name == "ParamValidationError":
-        return "final"
-    if isinstance(error, TfrecregError | TypeError | ValueError | AttributeError | ImportError):
-        return "final"
-    if status in (404, 410):
+    if isinstance(error, _MISSING) or status in (404, 410):
         return "missing"
-    if isinstance(status, int) and 400 <= status < 500 and status not in (408, 425, 429):
+    is_refused = isinstance(status, int) and 400 <= status < 500 and status not in (408, 425, 429)
+    if is_refused or isinstance(error, _FINAL) or name == "ParamValidationError":
         return "final"
     return "passing"
 
@@ -224,31 +213,35 @@ does not end the wait.
 """
 
 
-class DaemonThreads(Generic[T]):
+class DaemonThreads:
     """Threads of this process. They call the submitted functions in order.
 
-    With the threads of an executor, the process could not end before the last request ends. When
-    this object is deleted, these threads run the submitted calls and then end.
+    With the threads of an executor, the process could not end before the last request ends.
     """
 
     def __init__(self, count: int, name: str) -> None:
-        self._count = count
-        self._queue: SimpleQueue[tuple[Future[T], Callable[..., T], tuple[Any, ...]] | None]
+        self._queue: SimpleQueue[tuple[Future[Any], Callable[..., Any], tuple[Any, ...]]]
         self._queue = SimpleQueue()
         for _ in range(count):
-            Thread(target=_work, args=(self._queue,), name=name, daemon=True).start()
+            Thread(target=self._work, name=name, daemon=True).start()
 
     def submit(self, function: Callable[..., T], *arguments: Any) -> Future[T]:
         future: Future[T] = Future()
         self._queue.put((future, function, arguments))
         return future
 
-    def __del__(self) -> None:
-        for _ in range(self._count):
-            self._queue.put(None)
+    def _work(self) -> None:
+        while True:
+            future, function, arguments = self._queue.get()
+            if future.set_running_or_notify_cancel():
+                try:
+                    future.set_result(function(*arguments))
+                except BaseException as error:
+                    future.set_exception(error)
+            del future, function, arguments  # the variables refer to a block and its reader
 
 
-def shared_threads(name: str = "tfrecreg-requests", count: int = AT_ONCE) -> DaemonThreads[Any]:
+def shared_threads(name: str = "tfrecreg-requests", count: int = AT_ONCE) -> DaemonThreads:
     """The threads of this process for independent requests: no request may wait for another that
     uses the same threads.
     """
@@ -256,7 +249,7 @@ def shared_threads(name: str = "tfrecreg-requests", count: int = AT_ONCE) -> Dae
 
 
 @cache
-def _threads_of(process: int, name: str, count: int) -> DaemonThreads[Any]:
+def _threads_of(process: int, name: str, count: int) -> DaemonThreads:
     del process  # threads do not survive a fork
     return DaemonThreads(count, name)
 
@@ -289,15 +282,3 @@ def at_once(function: Callable[[S], T], tasks: Iterable[S]) -> Generator[T, None
     finally:
         for each in waiting:
             each.cancel()
-
-
-def _work(queue: SimpleQueue[Any]) -> None:
-    while (call := queue.get()) is not None:
-        future, function, arguments = call
-        if not future.set_running_or_notify_cancel():
-            continue
-        try:
-            future.set_result(function(*arguments))
-        except BaseException as error:
-            future.set_exception(error)
-        del call, future, function, arguments  # the variables refer to a block and its reader

@@ -1,14 +1,15 @@
 """What a storage can do: :class:`Readable` reads, :class:`Storage` also writes and renames.
 
-If the file system refuses, a method raises :class:`~tfrecreg.core.values.errors.StorageError`. If a
-file is missing, this is a :class:`~tfrecreg.core.values.errors.MissingFileError`. For a path that
-is absolute or leaves the root, it raises :class:`~tfrecreg.core.values.errors.UsageError`.
+If the file system refuses, a method raises :class:`~tfrecreg.core.values.errors.StorageError`. For
+a missing file it raises the subclass :class:`~tfrecreg.core.values.errors.MissingFileError`. For a
+path that is absolute or leaves the root, it raises
+:class:`~tfrecreg.core.values.errors.UsageError`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeVar, runtime_checkable
 
@@ -124,18 +125,18 @@ class Readable(Protocol):
     def root(self) -> str:
         """The location of the root, for messages: an absolute path or a URL."""
 
-    def local_path(self, path: str = "") -> str | None:
+    def local_path(self, path: str = "") -> str | None:  # noqa: ARG002 - for disks
         """The absolute path of a local file or folder, for programs that need a path. None if the
         root is a URL.
         """
-
-    def __hash__(self) -> int: ...
+        return None
 
     def below(self, path: str) -> Readable:
         """The storage of the folder `path`, which need not exist yet."""
 
     def may_refuse(self) -> bool:
         """Whether the storage may refuse to read a file that the user did not name explicitly."""
+        return True
 
     def stat(self, path: str, *, follow: Follow = "inside") -> Entry | None:
         """The entry at `path`, or None.
@@ -152,12 +153,14 @@ class Readable(Protocol):
 
     def listing(self) -> frozenset[str] | None:
         """The paths of all files. None if a listing costs more than a request for each file."""
+        return None
 
-    def look_ahead(self, paths: Sequence[str]) -> None:
+    def look_ahead(self, paths: Sequence[str]) -> None:  # noqa: ARG002 - for stores
         """Get the facts about files of one folder with one listing, if that is cheaper than a
         request per file. Call it only in a block of
         :func:`tfrecreg.core.storage.paths.looks_remembered`.
         """
+        return None  # noqa: RET501 - without it, the method is abstract for mypy
 
     def open(self, path: str) -> Reader:
         """Open a regular file for reading. FIFOs and devices are refused without blocking."""
@@ -166,7 +169,9 @@ class Readable(Protocol):
         """The content of a small file. Raises a StorageError if it has more than `limit` bytes."""
 
     def reading_ahead(
-        self, paths: Iterable[str], listed: Iterable[Entry]
+        self,
+        paths: Iterable[str],  # noqa: ARG002 - opening local files costs nothing
+        listed: Iterable[Entry],  # noqa: ARG002
     ) -> AbstractContextManager[None]:
         """While the context lasts, fetch files before this thread opens them. `paths` are roughly
         in the order in which they are opened.
@@ -174,6 +179,7 @@ class Readable(Protocol):
         Only files in `listed` are fetched ahead, because their sizes are known. Local files are
         never fetched ahead, nor are files of a store that refuses to list.
         """
+        return nullcontext()
 
 
 class Storage(Readable, Protocol):

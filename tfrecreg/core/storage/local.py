@@ -8,13 +8,14 @@ import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
+from collections.abc import Iterator
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from io import FileIO
 
-from tfrecreg.core.storage.interface import Entry, EntryKind, Follow, Readable, Reader
+from tfrecreg.core.storage.interface import Entry, EntryKind, Follow, Readable, Reader, Storage
 from tfrecreg.core.storage.paths import (
+    expect_small,
     leaves,
     locate,
     no_folder,
@@ -29,7 +30,7 @@ from tfrecreg.core.storage.writer import (
     make_folders,
     sync_folder,
 )
-from tfrecreg.core.values.errors import StorageError, UsageError
+from tfrecreg.core.values.errors import MissingFileError, StorageError, UsageError
 
 # Descriptors, exact flags, links, and names that are not UTF-8 need os, not pathlib.
 
@@ -38,48 +39,42 @@ class LocalReader(Reader):
     """A regular file, open for reading."""
 
     def __init__(self, path: str) -> None:
-        self._path = path
+        self.path = path
         try:
             # O_NONBLOCK avoids waiting for a FIFO.
             flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
             handle = os.open(path, flags)
-            try:
-                status = os.fstat(handle)
-                if not stat.S_ISREG(status.st_mode):
-                    raise StorageError(f"cannot read `{path}`: it is not a regular file")
-            except (OSError, StorageError):
-                os.close(handle)
-                raise
+            status = os.fstat(handle)
         except NotADirectoryError as error:
-            raise refusal("read", path, FileNotFoundError(errno.ENOENT, "")) from error
+            raise MissingFileError(f"`{path}` does not exist") from error
         except OSError as error:
             raise refusal("read", path, error) from error
+        if not stat.S_ISREG(status.st_mode):
+            os.close(handle)
+            raise StorageError(f"cannot read `{path}`: it is not a regular file")
         self._file = FileIO(handle)
         self.size, self.mtime_ns = status.st_size, status.st_mtime_ns
 
     def read_at(self, start: int, length: int) -> bytes:
         # A hot path: a context manager around the call would take longer than the system call.
         try:
-            return self._read_at(start, length)
+            handle = self._file.fileno()
+            if start + length > self.size:
+                # pread(2) in Python allocates the requested size: never request more than the file
+                # has.
+                length = min(length, os.fstat(handle).st_size - start)
+            if length <= 0:
+                return b""
+            data = os.pread(handle, length, start)
+            if len(data) == length or not data:
+                return data
+            pieces = [data]
+            missing = length - len(data)
+            while missing and (data := os.pread(handle, missing, start + length - missing)):
+                pieces.append(data)
+                missing -= len(data)
         except OSError as error:
-            raise refusal("read", self._path, error) from error
-
-    def _read_at(self, start: int, length: int) -> bytes:
-        handle = self._file.fileno()
-        if start + length > self.size:
-            # pread(2) in Python allocates the requested size: never request more than the file
-            # has.
-            length = min(length, os.fstat(handle).st_size - start)
-        if length <= 0:
-            return b""
-        data = os.pread(handle, length, start)
-        if len(data) == length or not data:
-            return data
-        pieces = [data]
-        missing = length - len(data)
-        while missing and (data := os.pread(handle, missing, start + length - missing)):
-            pieces.append(data)
-            missing -= len(data)
+            raise refusal("read", self.path, error) from error
         return b"".join(pieces)
 
     def located(self, start: int, length: int) -> tuple[int, int, object] | None:
@@ -87,7 +82,7 @@ class LocalReader(Reader):
 
     def sync(self) -> None:
         """Make the file's bytes durable, even bytes that another process wrote."""
-        with translated("sync", self._path):
+        with translated("sync", self.path):
             os.fsync(self._file.fileno())
 
     def close(self) -> None:
@@ -99,8 +94,8 @@ _LINKLESS = LINKLESS | {errno.EXDEV}
 
 
 @dataclass(frozen=True, slots=True, init=False)
-class LocalStorage:
-    """Files below one local folder: a :class:`tfrecreg.core.storage.interface.Storage`."""
+class LocalStorage(Storage):
+    """Files below one local folder."""
 
     root: str
 
@@ -147,31 +142,15 @@ class LocalStorage:
     def list(self, path: str = "", *, recursive: bool = True) -> Iterator[Entry]:
         return _walk(locate(self.root, path), path, recursive)
 
-    def listing(self) -> None:
-        return None
-
-    def look_ahead(self, paths: Sequence[str]) -> None:
-        pass
-
     def open(self, path: str) -> LocalReader:
         return LocalReader(locate(self.root, path))
 
     def read(self, path: str, *, limit: int = 1 << 28) -> bytes:
         with self.open(path) as reader:
-            data = reader.read_at(0, limit + 1) if reader.size <= limit else b""
-            if reader.size > limit or len(data) > limit:
-                raise StorageError(
-                    f"`{locate(self.root, path)}` has {max(reader.size, len(data))} "
-                    f"bytes, more than the {limit} that are read at once"
-                )
+            expect_small(reader.size, limit, reader.path)
+            data = reader.read_at(0, limit + 1)
+            expect_small(len(data), limit, reader.path)
         return data
-
-    def reading_ahead(
-        self,
-        paths: Iterable[str],  # noqa: ARG002 - opening them costs nothing
-        listed: Iterable[Entry],  # noqa: ARG002
-    ) -> AbstractContextManager[None]:
-        return nullcontext()
 
     def create(self, path: str, *, durable: bool = True) -> LocalWriter:
         return LocalWriter(self._own(path), durable=durable)
@@ -216,20 +195,17 @@ class LocalStorage:
             except OSError as error:
                 if error.errno not in _LINKLESS:
                     raise refusal("link", new, error) from error
-                self._copy(reader, target, new)
+                if os.path.lexists(new):
+                    raise _taken(new) from None
+                with self.create(target) as writer:
+                    position = 0
+                    while chunk := reader.read_at(position, _CHUNK):
+                        writer.write(chunk)
+                        position += len(chunk)
                 return
             reader.sync()
         with translated("link", new):
             sync_folder(os.path.dirname(new))
-
-    def _copy(self, reader: LocalReader, target: str, full: str) -> None:
-        if os.path.lexists(full):
-            raise _taken(full)
-        with self.create(target) as writer:
-            position = 0
-            while chunk := reader.read_at(position, _CHUNK):
-                writer.write(chunk)
-                position += len(chunk)
 
     def remove(self, path: str) -> None:
         full = self._own(path)
@@ -302,7 +278,12 @@ def _walk(full: str, path: str, recursive: bool) -> Iterator[Entry]:
     base = os.path.join(os.fsencode(full), b"")
     start = f"{path}/" if path else ""
     try:
-        levels = [(b"", _top(full, base, recursive))]
+        try:
+            levels = [(b"", _names(base, recursive))]
+        except (FileNotFoundError, NotADirectoryError):
+            if os.path.lexists(full):
+                raise no_folder(full) from None
+            return
         while levels:
             folder, names = levels[-1]
             if not names:
@@ -321,15 +302,6 @@ def _walk(full: str, path: str, recursive: bool) -> Iterator[Entry]:
     except OSError as error:
         where = os.fsdecode(error.filename) if error.filename else full
         raise refusal("list", where, error) from error
-
-
-def _top(full: str, base: bytes, recursive: bool) -> list[bytes]:
-    try:
-        return _names(base, recursive)
-    except (FileNotFoundError, NotADirectoryError):
-        if os.path.lexists(full):
-            raise no_folder(full) from None
-        return []
 
 
 def _names(folder: bytes, recursive: bool) -> list[bytes]:
@@ -378,7 +350,7 @@ def open_local(storage: Readable, path: str) -> Reader:
     disappears with the reader or the process.
 
     Raises:
-        StorageError: the file cannot be read, or there is no room for the copy.
+        StorageError: the file cannot be read, or the disk has no room for the copy.
     """
     reader = storage.open(path)
     if storage.local_path(path) is not None:
@@ -405,4 +377,4 @@ def open_local(storage: Readable, path: str) -> Reader:
 
 class _CopyReader(LocalReader):
     def __init__(self, file: FileIO, size: int) -> None:
-        self._path, self._file, self.size, self.mtime_ns = str(file.name), file, size, 0
+        self.path, self._file, self.size, self.mtime_ns = str(file.name), file, size, 0

@@ -36,17 +36,15 @@ def locate(root: str, path: str) -> str:
     """The absolute path of `path`, which is below `root`. An empty `path` is the root itself."""
     if not path:
         return root
-    if not _stays_below(path):
+    below = "\0" not in path and {"", ".", ".."}.isdisjoint(path.split("/"))
+    if not below or not (path.isascii() or _is_encodable(path)):
         raise UsageError(f"`{path}` is not a path below `{root}`")
     return f"{root}{path}" if root.endswith("/") else f"{root}/{path}"
 
 
-def _stays_below(path: str) -> bool:
-    if "\0" in path or not {"", ".", ".."}.isdisjoint(path.split("/")):
-        return False
+def _is_encodable(path: str) -> bool:
     try:
-        if not path.isascii():
-            os.fsencode(path)
+        os.fsencode(path)
     except UnicodeEncodeError:
         return False
     return True
@@ -80,6 +78,14 @@ def refusal(action: str, path: str, error: OSError, rest: str = "") -> StorageEr
         return MissingFileError(f"`{path}` does not exist")
     reason = error.strerror or str(error)
     return StorageError(f"cannot {action} `{path}`{rest}: {reason}")
+
+
+def expect_small(size: int, limit: int, path: str) -> None:
+    """Refuse a file of more than `limit` bytes, which would be read as a whole."""
+    if size > limit:
+        raise StorageError(
+            f"`{path}` has {size} bytes, more than the {limit} that are read at once"
+        )
 
 
 @contextmanager
@@ -207,7 +213,7 @@ def named_url(url: str) -> str:
     user = authority.rpartition("@")[0]
     if user and (":" in user or scheme.lower() in _WEB):
         raise UsageError(
-            f"a URL of `{scheme}://` holds a password or token, which others would see",
+            f"a URL of `{scheme}://` has a password or token, which others could see",
             hint="put credentials into the environment or fsspec's configuration: "
             f"{DOCS}/remote-data.md",
         )

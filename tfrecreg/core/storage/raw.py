@@ -115,8 +115,8 @@ def leads_nowhere(place: str) -> bool:
 
 
 def file_from_here(folder: str, path: str, prefix: str) -> str:
-    """The path of a file in `folder`, relative to the current folder. If `folder` is a URL, the URL
-    of the file. A relative `folder` is below `prefix`.
+    """The path of a file in `folder`, relative to the current folder; its URL if `folder` is a URL.
+    A relative `folder` is taken as a path below `prefix`.
     """
     if is_url(folder):
         return f"{folder}/{path}"

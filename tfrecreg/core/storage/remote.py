@@ -22,10 +22,11 @@ from typing import Any
 from blake3 import blake3
 
 from tfrecreg.core.storage.file_systems import connect, invoke, patiently, request
-from tfrecreg.core.storage.interface import Entry, Follow, Reader
+from tfrecreg.core.storage.interface import Entry, Follow, Readable, Reader
 from tfrecreg.core.storage.paths import (
     INDEX_SUFFIX,
     Info,
+    expect_small,
     is_web,
     locate,
     query_of,
@@ -58,8 +59,8 @@ _SECOND = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class RemoteStorage:
-    """Files below one URL: a :class:`tfrecreg.core.storage.interface.Readable`.
+class RemoteStorage(Readable):
+    """Files below one URL.
 
     Connections are made when they are needed, with options from the environment and from fsspec's
     configuration. The pickle has neither connections nor options. It has the URL. It also
@@ -72,29 +73,15 @@ class RemoteStorage:
     def __post_init__(self) -> None:
         object.__setattr__(self, "root", self.root.rstrip("/"))
 
-    def local_path(self, path: str = "") -> str | None:
-        del path
-        return None
-
     def below(self, path: str) -> RemoteStorage:
         return RemoteStorage(locate(self.root, path))
-
-    def may_refuse(self) -> bool:
-        return True
 
     def stat(self, path: str, *, follow: Follow = "inside") -> Entry | None:  # noqa: ARG002 - no links
         info = self._known(path)
         return None if info is None else entry_of(path, info)
 
     def list(self, path: str = "", *, recursive: bool = True) -> Iterator[Entry]:
-        system, full, shown = self.place(path)
-        method = "find" if recursive else "ls"
-        try:
-            found = request("list", shown, system, method, full, detail=True)
-        except MissingFileError:
-            return
-        infos = found.values() if isinstance(found, Mapping) else found
-        yield from self._entries(infos)
+        return self._found(path, "find" if recursive else "ls")
 
     def listing(self) -> frozenset[str] | None:
         if is_web(self.root):  # a web server need not list its files
@@ -102,12 +89,8 @@ class RemoteStorage:
         return frozenset(entry.path for entry in self.list() if entry.kind != "dir")
 
     def glob(self, pattern: str) -> Iterator[Entry]:
-        system, full, shown = self.place("")
-        try:
-            found = request("list", shown, system, "glob", f"{full}/{pattern}", detail=True)
-        except MissingFileError:
-            return
-        yield from (each for each in self._entries(found.values()) if each.kind == "file")
+        found = self._found("", "glob", f"/{pattern}")
+        yield from (each for each in found if each.kind == "file")
 
     def open(self, path: str) -> Reader:
         data = taken(self.root, path)
@@ -135,11 +118,7 @@ class RemoteStorage:
 
     def read(self, path: str, *, limit: int = 1 << 28) -> bytes:
         with self.open(path) as reader:
-            if reader.size > limit:
-                raise StorageError(
-                    f"`{locate(self.root, path)}` has {reader.size} bytes, more than the {limit} "
-                    "that are read at once"
-                )
+            expect_small(reader.size, limit, locate(self.root, path))
             if isinstance(reader, RemoteReader) and reader.size <= BLOCK_BYTES:
                 return reader.read_range(0, reader.size)
             return reader.read_at(0, reader.size)
@@ -188,8 +167,8 @@ class RemoteStorage:
                 unknown = isinstance(error, TypeError) and "mode" in str(error)
                 if unknown or isinstance(error, NotImplementedError):
                     raise StorageError(
-                        f"`{shown}` is in a store that overwrites files although it was asked "
-                        "not to: it has no conditional writes",
+                        f"`{shown}` cannot be written: its store has no conditional writes, so an "
+                        "existing file could be overwritten",
                     ) from error
                 raise
             return True
@@ -253,6 +232,14 @@ class RemoteStorage:
         except MissingFileError:
             return None
         return found
+
+    def _found(self, path: str, method: str, rest: str = "") -> Iterator[Entry]:
+        system, full, shown = self.place(path)
+        try:
+            found = request("list", shown, system, method, full + rest, detail=True)
+        except MissingFileError:
+            return
+        yield from self._entries(found.values() if isinstance(found, Mapping) else found)
 
     def _entries(self, infos: Any) -> Iterator[Entry]:
         _, full, _ = self.place("")

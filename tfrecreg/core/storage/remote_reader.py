@@ -29,7 +29,6 @@ from blake3 import blake3
 
 from tfrecreg.core.storage.file_systems import (
     AT_ONCE,
-    DaemonThreads,
     awaited,
     invoke,
     kind_of_error,
@@ -65,7 +64,6 @@ class _Blocks:
     def __init__(self) -> None:
         self._lock = Lock()
         self._held: OrderedDict[tuple[int, int], Future[bytes]] = OrderedDict()
-        self._threads: DaemonThreads[bytes] = DaemonThreads(_THREADS, "tfrecreg-remote")
 
     def get(self, reader: int, block: int, fetch: Callable[[int], bytes]) -> Future[bytes]:
         """The future of a block. The block may not have arrived yet. A new block may replace the
@@ -75,7 +73,8 @@ class _Blocks:
         with self._lock:
             found = self._held.get(key)
             if found is None:
-                found = self._held[key] = self._threads.submit(fetch, block)
+                threads = shared_threads("tfrecreg-remote", _THREADS)
+                found = self._held[key] = threads.submit(fetch, block)
             self._held.move_to_end(key)
             while len(self._held) > _HELD:
                 self._held.popitem(last=False)[1].cancel()
@@ -88,10 +87,6 @@ class _Blocks:
 
 
 _serials = itertools.count()
-
-
-def _shared() -> _Blocks:
-    return _blocks_of(os.getpid())
 
 
 @cache
@@ -149,7 +144,7 @@ class RemoteReader(Reader):
 
     def forget(self, start: int, stop: int) -> bool:
         del start, stop
-        _shared().drop(self._serial)
+        _blocks_of(os.getpid()).drop(self._serial)
         return True
 
     def confirm(self, start: int, stop: int) -> bool:
@@ -193,10 +188,10 @@ class RemoteReader(Reader):
             return  # the error may be temporary: reading tries again
 
     def close(self) -> None:
-        _shared().drop(self._serial)
+        _blocks_of(os.getpid()).drop(self._serial)
 
     def _block(self, block: int) -> bytes:
-        shared = _shared()
+        shared = _blocks_of(os.getpid())
         found = shared.get(self._serial, block, self._fetch)
         if block != self._last:
             self._depth = min(self._depth + 1, _AHEAD) if block == self._last + 1 else 0
@@ -245,7 +240,7 @@ class RemoteReader(Reader):
 
     def _expect_same(self, known: bytes, again: bytes) -> None:
         if blake3(again).digest(16) != known:
-            _shared().drop(self._serial)
+            _blocks_of(os.getpid()).drop(self._serial)
             raise transfer_error(self._shown)
 
 

@@ -74,7 +74,18 @@ def replace(source: str, target: str, top: str) -> None:
     """
     aside = source + ASIDE
     if os.path.lexists(aside):
-        _complete(source, target, aside)
+        here, there = os.path.lexists(source), os.path.lexists(target)
+        if here and there:
+            raise StorageError(
+                f"`{aside}` is in the way: it holds the old content of a folder that was being "
+                "replaced, but nothing shows which folder"
+            )
+        if not there:
+            _require_folder(source)
+            os.rename(source, target)
+            _sync_parents(target, source)
+        os.rename(aside, source)
+        _sync_parents(target, source)
         return
     _require_folder(source)
     make_way(os.path.dirname(target), top)
@@ -90,21 +101,6 @@ def replace(source: str, target: str, top: str) -> None:
             raise
         _sync_parents(target, source)
         os.rename(aside, source)
-    _sync_parents(target, source)
-
-
-def _complete(source: str, target: str, aside: str) -> None:
-    here, there = os.path.lexists(source), os.path.lexists(target)
-    if here and there:
-        raise StorageError(
-            f"`{aside}` is in the way: it is the old content of a folder that was to "
-            "be replaced, but it is unknown which folder"
-        )
-    if not there:
-        _require_folder(source)
-        os.rename(source, target)
-        _sync_parents(target, source)
-    os.rename(aside, source)
     _sync_parents(target, source)
 
 

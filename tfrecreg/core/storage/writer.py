@@ -50,7 +50,7 @@ def try_lock(handle: int, *, shared: bool = False) -> bool | None:
 
 
 class LocalWriter(Writer):
-    """A file that is written beside its destination.
+    """A file that is written next to its destination.
 
     After the first error, the temporary file is deleted. Then :meth:`write` and :meth:`close` raise
     that error again, so an incomplete file never appears. The temporary file is locked until it

@@ -119,22 +119,19 @@ class Pool:
                 except StopIteration:
                     more = False
                     break
-                self._give(begun, pickle.dumps((function, task)))
+                work = pickle.dumps((function, task))
+                worker = next(worker for worker in self._workers if worker.task is None)
+                worker.task = begun
+                try:
+                    worker.connection.send_bytes(work)
+                except OSError:
+                    raise worker.death() from None
                 begun += 1
             if taken in results:
                 taken += 1
                 yield result_of(results.pop(taken - 1))
             elif taken < begun:
                 results.update(self._next_results())
-
-    def _give(self, number: int, work: bytes) -> None:
-        """Send a task to an idle worker."""
-        worker = next(worker for worker in self._workers if worker.task is None)
-        worker.task = number
-        try:
-            worker.connection.send_bytes(work)
-        except OSError:
-            raise worker.death() from None
 
     def _next_results(self) -> Generator[tuple[int, bytes], None, None]:
         """Wait until workers have results, and yield each task's number and outcome. Raises an

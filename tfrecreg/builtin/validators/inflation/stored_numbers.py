@@ -20,7 +20,7 @@ from numpy.lib import format as npy_format
 
 from tfrecreg.core.example.model import Example, Feature, Kind
 from tfrecreg.core.example.tensors import read_tensor
-from tfrecreg.core.images import bmp
+from tfrecreg.core.images.headers import bmp_details
 from tfrecreg.core.images.model import ImageError
 from tfrecreg.core.images.read import read_header
 
@@ -120,7 +120,7 @@ def bmp_pixels(data: bytes) -> tuple[bytes, ImageShape] | None:
         header = read_header(data)
     except ImageError:
         return None
-    found = bmp.details(data)
+    found = bmp_details(data)
     channels = found.depth // 8
     if header.format != "bmp" or found.packed or found.depth not in (8, 24, 32):
         return None

@@ -47,9 +47,7 @@ BY_HASHES = (
 
 
 def parse_shares(texts: Sequence[str]) -> dict[str, Fraction]:
-    """The shares by split, in the order given. Only their proportions count: `0.8` and `0.2` mean
-    the same as `80` and `20`, or `4/5` and `1/5`.
-    """
+    """The shares by split, in the order given. `0.8` and `0.2` mean the same as `80` and `20`."""
     from fractions import Fraction  # few builds deal items
 
     shares: dict[str, Fraction] = {}
@@ -97,17 +95,11 @@ class DealOptions:
     def __post_init__(self) -> None:
         if self.split:
             parse_shares(self.split)
-        given = {
-            "group": self.group is not None,
-            "stratify": self.stratify,
-            "split_of": self.split_of != DEFAULT_SPLIT,
-        }
-        for option, is_given in given.items():
-            if is_given and not self.split:
-                raise UsageError(
-                    f"the option `{option}` needs `split`",
-                    hint="--option split=train=0.9,validation=0.1",
-                )
+        elif (self.split_of, self.group, self.stratify) != (DEFAULT_SPLIT, None, False):
+            raise UsageError(
+                "the options `split_of`, `group` and `stratify` need `split`",
+                hint="--option split=train=0.9,validation=0.1",
+            )
         if self.stratify and self.group is not None:
             raise UsageError("the options `stratify` and `group` exclude each other")
         try:
@@ -133,19 +125,15 @@ def shared_options(own: type[Any]) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class SourceOptions:
-    """All options of a source."""
-
     own: Any
-    """An instance of the source's `Options`."""
     deal: DealOptions
 
 
 class Deal:
     """Distributes the items of one split among several splits. Picklable.
 
-    The share of a split is its share of all hashes, so the size of the split is approximate. The
-    more groups exist, the better the approximation. Adding groups does not move other groups. If
-    a share changes slightly, groups move only between neighbouring splits in the given order.
+    The share of a split is its share of all hashes, so its size is approximate, and adding groups
+    moves no other groups. If a share changes, groups move only between neighbouring splits.
     """
 
     def __init__(self, options: DealOptions) -> None:
@@ -163,8 +151,8 @@ class Deal:
         splits: Iterator[str] | None = None,
         grouped: Callable[[str], str] = str,
     ) -> Iterator[ListedEntry]:
-        """The entries of a source in their new splits. An item gets the next split of `splits`. If
-        `splits` is None, a hash decides. `grouped` returns the part of a key that `group` searches.
+        """The entries of a source in their new splits: the next of `splits` for each item, or by
+        hash. `grouped` returns the part of a key that `group` searches.
         """
         others: set[str] = set()
         filled: set[str] = set()
@@ -228,10 +216,8 @@ def deal_strata(
     listing: ClassListing,
     plain: Callable[[], Iterable[ListedEntry]] | None = None,
 ) -> Iterator[ListedEntry]:
-    """Deal the items of one split to several, class by class.
-
-    The entries are listed twice. The first listing gives classes and ranks, which take 22 bytes per
-    item. The second needs no classes, so it calls `plain`, which may be faster.
+    """Deal the items of one split to several, class by class. The entries are listed twice; the
+    second listing needs no classes, so it calls `plain`, which may be faster.
     """
     names = list(parse_shares(options.split))
     splits = (names[place] for place in _places(options, listing()).tolist())

@@ -1,21 +1,20 @@
-"""Guards a source: errors in its calls name the plugin, and its results are checked.
+"""Guards a source: errors in its calls name the plugin.
 
-Results of a third-party source are checked. For example, a plain tuple is not an item, and a string
-is not a list of names. Results of bundled sources are not checked, because there are millions of
-them and this project's tests check them.
+Results of a third-party source are checked: a plain tuple is not an item. Results of bundled
+sources are not, because there are millions of them.
 """
 
 from __future__ import annotations
 
 import pickle
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 import msgspec
 
-from tfrecreg.core.build.sources.deal import BY_HASHES, Deal, SourceOptions
+from tfrecreg.core.build.sources.deal import BY_HASHES, Deal, ItemClass, SourceOptions, deal_strata
 from tfrecreg.core.build.sources.interface import Item, RawFile, Remark, Skipped, Source, Written
 from tfrecreg.core.build.sources.listing import similar_names, similar_paths
 from tfrecreg.core.example.model import Example, encode
@@ -26,9 +25,6 @@ from tfrecreg.core.values.codes import CORE_CODES, what_became_of
 from tfrecreg.core.values.errors import SchemaError, UsageError
 from tfrecreg.core.values.shards import is_split_name
 from tfrecreg.core.values.text import listed, overrides, type_text
-
-if TYPE_CHECKING:
-    from tfrecreg.core.build.sources.deal import ItemClass
 
 T = TypeVar("T")
 E = TypeVar("E", bound=Item | Skipped | Remark | RawFile)
@@ -42,8 +38,6 @@ _ENTRIES: tuple[type[Item | Skipped | Remark], ...] = (Item, Skipped, Remark)
 
 
 class Record(NamedTuple):
-    """The record of an item."""
-
     payload: bytes
     remarks: Sequence[Remark]
     objects: int
@@ -55,10 +49,8 @@ class _Wrong(Exception):
 
 
 class GuardedSource:
-    """One source, opened. Picklable if the source is.
-
-    Each method raises the errors that a source may raise (:class:`~tfrecreg.api.RawDataError` and
-    similar ones). Any other error becomes a :class:`PluginError` that names the distribution.
+    """One source, opened. Picklable if the source is. Errors that a source may not raise become a
+    :class:`PluginError`, which names the distribution.
     """
 
     def __init__(
@@ -83,7 +75,6 @@ class GuardedSource:
         options: SourceOptions,
         codes: frozenset[str] = _NONE,
     ) -> GuardedSource:
-        """Make a source of the class `kind`."""
         if getattr(kind, "needs_local", False) is True and raw.local_path() is None:
             raise UsageError(
                 f"{plugin_id} reads local files only, but the raw data are `{raw.root}`"
@@ -106,7 +97,6 @@ class GuardedSource:
 
     @property
     def module(self) -> str:
-        """The module of its class."""
         return type(self._source).__module__
 
     @property
@@ -115,14 +105,11 @@ class GuardedSource:
         return overrides(self._source, Source, "raw_path")
 
     def raw_files(self) -> Iterator[RawFile]:
-        """Every file that the examples are made from."""
         return self._listed("raw_files", partial(_entry, (RawFile,), self._codes))
 
     def items(self) -> Iterator[Item | Skipped | Remark]:
         """Every item in its final split. Skipped items and remarks may come between."""
         if self._deal is not None and self._deal.options.stratify:
-            from tfrecreg.core.build.sources.deal import deal_strata
-
             return deal_strata(self._deal.options, self._with_classes, self._entries)
         entries = self._entries()
         if self._deal is None:
@@ -203,7 +190,6 @@ class GuardedSource:
         return self._call("raw_path", _TEXT_OR_NONE, split, key)
 
     def record(self, item: Item, sizes: dict[str, int]) -> Skipped | Record:
-        """The item's record, or the reason why it has none."""
         if self._deal is not None:
             here, item = item.split, item._replace(split=self._deal.source_split(item.split))
             made = self._made(item, sizes)
@@ -242,10 +228,7 @@ class GuardedSource:
         entries: Any = getattr(self._source, method, None)
         try:
             with calling():
-                entries = entries()
-                if isinstance(entries, str) or not isinstance(entries, Iterable):
-                    raise _Wrong(f"{type_text(entries)} is not an iterator")
-                entries = iter(entries)
+                entries = iter(entries())
             if self._is_trusted:
                 yield from entries
                 return

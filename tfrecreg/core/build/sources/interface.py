@@ -18,8 +18,8 @@ from msgspec import Meta
 
 from tfrecreg.core.example.model import Example, Kind
 from tfrecreg.core.storage.interface import Readable
-from tfrecreg.core.values.errors import PluginError, UsageError
-from tfrecreg.core.values.text import ExtensionPoint, listed
+from tfrecreg.core.values.errors import PluginError
+from tfrecreg.core.values.text import ExtensionPoint
 from tfrecreg.core.values.typed_values import NoOptions
 
 _MOST = 1 << 50
@@ -37,7 +37,7 @@ class Item(NamedTuple):
     size: Size
     """Estimated size of the payload in bytes, for planning shards. Deterministic."""
     state: bytes = b""
-    """Small data that :meth:`Source.example` needs besides the key. The plan holds all items."""
+    """Small data that :meth:`Source.example` needs with the key. The plan holds all items."""
 
 
 class Skipped(NamedTuple):
@@ -173,17 +173,14 @@ class Source(ExtensionPoint, ABC):
 def bundled_schema(package: str, name: str) -> str:
     """Read the schema ``<name>.pbtxt`` that the import package `package` includes.
 
-    In an installed package, the file is beside the modules. In a checkout of this project, it is in
-    the folder ``schemas`` beside the folder of the top package.
+    In an installed package, the file is next to the modules. In a checkout of this project, it is
+    in the folder ``schemas`` next to the folder of the top package.
 
     Raises:
-        PluginError: the package or the file does not exist.
+        PluginError: the package has no such file.
     """
     file = f"{name}.pbtxt"
-    try:
-        root = resources.files(package)
-    except (ImportError, TypeError) as error:
-        raise PluginError(f"`{package}` is not a package that can be imported") from error
+    root = resources.files(package)
     places = [root.joinpath(file)]
     if isinstance(root, Path):
         checkout = root.parents[max(1, package.count("."))]
@@ -216,19 +213,10 @@ def feature_schema(
     """The text of a schema for one feature.
 
     Args:
-        name: any text.
         kind: the type in the schema, or the kind of the feature's values.
         domain: further text for the feature, such as ``int_domain { min: 0 }``.
-
-    Raises:
-        UsageError: there is no such kind or count.
     """
-    type_name = _KINDS.get(kind) if isinstance(kind, Kind) else kind
-    if type_name not in _KINDS.values() or count not in _COUNTS:
-        raise UsageError(
-            f"`{name}` should be {listed(_KINDS.values(), word='or')}, and "
-            f"{listed(_COUNTS, word='or')}, found {kind!r} and {count!r}"
-        )
+    type_name = _KINDS[kind] if isinstance(kind, Kind) else kind
     lines = [f"name: {json.dumps(name)}", f"type: {type_name}", _COUNTS[count], domain]
     return "feature {\n" + "".join(f"  {line}\n" for line in lines if line) + "}\n"
 

@@ -36,9 +36,6 @@ def list_files(raw: Readable, folder: str = "", *, symlinks: Symlinks = "all") -
     and the size of that file. A link that is broken, circular or not followed has the kind
     ``link``; a FIFO or a device has the kind ``other``.
 
-    Args:
-        symlinks: which links are followed: all, links that stay in the raw folder, or none.
-
     Raises:
         RawDataError: there are too many links to folders.
     """

@@ -70,8 +70,6 @@ class ObjectOptions:
 
 D = TypeVar("D")
 C = TypeVar("C")
-
-
 S = TypeVar("S", bound=Any)
 
 
@@ -160,9 +158,8 @@ def image_size(path: str, entry: Entry | None, *, symlinks: Symlinks = "all") ->
     """Size in bytes of an image, or of another file that goes into a record.
 
     Args:
-        path: its expected place.
-        entry: the entry of :func:`list_files` for this place, or None.
-        symlinks: which links were followed: all, links that stay in the raw folder, or none.
+        entry: the entry of :func:`list_files` for `path`, or None.
+        symlinks: the links that :func:`list_files` followed.
 
     Raises:
         SkipImage: it does not exist, is not a file, is too large for a record, or has a name that

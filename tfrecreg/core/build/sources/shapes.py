@@ -138,7 +138,13 @@ class Boxes:
         """
         label = self._labels.get(category)
         if label is None:
-            self._reject_category(name, category)
+            detail = f"{name} refers to a category that is not listed: {safe(str(category))}"
+            if self._view.options.dangling == "fail":
+                raise RawDataError(
+                    f"`{self._view.path}`: {detail}",
+                    hint="fix the file, or leave out such objects: --option dangling=drop",
+                )
+            self._view.remarks.drop("SRC115", detail, "category")
             return False
         found = self._box(name, bbox, around)
         if found is None:
@@ -234,16 +240,6 @@ class Boxes:
         remarks.add("SRC115", f"{detail}; it was kept", "box")
         return kept, bbox
 
-    def _reject_category(self, name: str, category: Any) -> None:
-        shown = safe(str(category))
-        detail = f"{name} refers to a category that is not listed: {shown}"
-        if self._view.options.dangling == "fail":
-            raise RawDataError(
-                f"`{self._view.path}`: {detail}",
-                hint="fix the file, or leave out such objects: --option dangling=drop",
-            )
-        self._view.remarks.drop("SRC115", detail, "category")
-
 
 _LARGEST_KEYPOINT = 1e30
 
@@ -290,10 +286,7 @@ class Keypoints:
             raise BadAnnotation(
                 f"{len(values)} numbers, expected 3 for each of at most {self._count} keypoints"
             )
-        if (
-            not all(map(math.isfinite, values))
-            or max(map(abs, values), default=0) > _LARGEST_KEYPOINT
-        ):
+        if not all(abs(value) <= _LARGEST_KEYPOINT for value in values):
             raise BadAnnotation("they are not finite")
         if not {0, 1, 2}.issuperset(visibility):
             raise BadAnnotation("a visibility is not 0, 1 or 2")

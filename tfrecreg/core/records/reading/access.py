@@ -118,7 +118,7 @@ class Records(Sequence[bytes]):
         index: the file with the places of the records: an index of this package
             (``index/<shard>.index`` of a build), or a sidecar of another tool (lines of
             ``offset size``, for plain files). If `index` is None, the index that the build wrote
-            beside the shard is used, if it matches the shard. Without an index, the shard is read
+            next to the shard is used, if it matches the shard. Without an index, the shard is read
             once: the headers of a plain file, or all of a gzip file. Gzip of other tools often has
             a single member. Then reading an earlier record decompresses the file from its
             beginning.
@@ -323,19 +323,28 @@ class _File:
             frame = members.read(start, size) if members else reader.read_at(start, size)
         except DamagedGzipError as error:
             raise self._damaged(number, f"CRC007: {error}") from None
-        return self._verified(number, length, frame)
+        header, footer = frame[:HEADER_BYTES], frame[HEADER_BYTES + length :]
+        payload = frame[HEADER_BYTES : HEADER_BYTES + length]
+        stated = header_length(header)
+        crc, stored = masked_crc(payload), int.from_bytes(footer, "little")
+        if stated is None:
+            crc, stored = masked_crc(header[:8]), int.from_bytes(header[8:], "little")
+            why = f"CRC001: length checksum should be 0x{crc:08x}, found 0x{stored:08x}"
+        elif stated != length:
+            why = f"its length should be {length} according to the index, found {stated}"
+        elif len(footer) < FOOTER_BYTES:
+            why = f"CRC003: the file ends inside the record, after {len(frame)} bytes"
+        elif crc != stored:
+            why = f"CRC002: data checksum should be 0x{crc:08x}, found 0x{stored:08x}"
+        else:
+            return payload
+        raise self._damaged(number, why)
 
     def each(self, numbers: npt.NDArray[np.int64]) -> list[bytes | DamagedRecordError]:
         """One entry for each of these records: the payload, or an error for a damaged record."""
         found: dict[int, bytes | DamagedRecordError] = {}
         for start, end, group in self._groups(numbers):
-            if len(group) == 1 and not self._places.gzip:
-                number, at, length = group[0]
-                payload = self._alone(at, length)
-                if payload is not None:
-                    found[number] = payload
-                    continue
-            frames = self._frames(start, end)
+            frames = self._frames(start, end) if len(group) > 1 else None
             if frames is not None and _are_all_sound(frames, group):
                 for number, at, length in group:
                     begin = at - start + HEADER_BYTES
@@ -407,32 +416,6 @@ class _File:
         except DamagedGzipError:
             return None
 
-    def _verified(self, number: int, length: int, frame: bytes) -> bytes:
-        header = frame[:HEADER_BYTES]
-        stated = header_length(header)
-        if stated is None:
-            raise self._damaged(
-                number,
-                f"CRC001: length checksum should be 0x{masked_crc(header[:8]):08x}, found "
-                f"0x{int.from_bytes(header[8:], 'little'):08x}",
-            )
-        if stated != length:
-            raise self._damaged(
-                number, f"its length should be {length} according to the index, found {stated}"
-            )
-        payload = frame[HEADER_BYTES : HEADER_BYTES + length]
-        footer = frame[HEADER_BYTES + length :]
-        if len(footer) < FOOTER_BYTES:
-            raise self._damaged(
-                number, f"CRC003: the file ends inside the record, after {len(frame)} bytes"
-            )
-        crc, stored = masked_crc(payload), int.from_bytes(footer, "little")
-        if crc != stored:
-            raise self._damaged(
-                number, f"CRC002: data checksum should be 0x{crc:08x}, found 0x{stored:08x}"
-            )
-        return payload
-
     def _behind_damage(self, number: int, length: int) -> bytes:
         """Read a payload from damaged gzip with the scanner, which continues after damage."""
         for event in scan(self._storage, self._path, hold_limit=max(length, 1 << 20)):
@@ -479,12 +462,8 @@ class _File:
         if opened is not None:
             opened[0].close()
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_opened": {}, "_read": None}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._read = None if self._places.gzip else record_reader()
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _File, (self._storage, self._path, self._places, self._shown)
 
     def __del__(self) -> None:
         if hasattr(self, "_opened"):

@@ -78,15 +78,13 @@ class RecordOffsets:
 
 
 def own_index(path: str) -> str:
-    """Path of the index that a build has for the shard at `path`: ``index/<shard>.index`` beside
-    it.
-    """
+    """Path of a build's index for the shard at `path`: ``index/<shard>.index`` next to it."""
     folder, slash, name = path.rpartition("/")
     return f"{folder}{slash}index/{name}.index"
 
 
 def has_own_index(storage: Readable, path: str) -> bool:
-    """Whether the shard at `path` has an index of a build beside it."""
+    """Whether the shard at `path` has a build's index next to it."""
     try:
         return storage.stat(own_index(path)) is not None
     except StorageError:  # S3 reports a missing file as forbidden if listing is not permitted

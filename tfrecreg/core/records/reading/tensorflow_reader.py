@@ -18,7 +18,6 @@ TensorFlow may also lose records of sound gzip files: see :class:`InputBuffer`.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable
 
 from tfrecreg.core.records.framing import FOOTER_BYTES, HEADER_BYTES
 from tfrecreg.core.records.gzip_writer import GZIP_BITS, INPUT_BUFFER, Compression
@@ -30,7 +29,6 @@ memory. A machine with 24 GB stops with an error at 2^34, and crashes at 2^35.
 """
 
 _NEGATIVE = (1 << 63) - FOOTER_BYTES
-_PIECE = 1 << 16
 
 
 def of_rest(left: int) -> TensorflowOutcome:
@@ -45,34 +43,22 @@ def of_length(length: int, left: int) -> TensorflowOutcome:
     return TensorflowOutcome.STOPS
 
 
-def of_misread(
-    declared: Compression, read: Callable[[int, int], bytes], size: int
-) -> TensorflowOutcome:
-    """The outcome if TensorFlow reads the file with the compression `declared`, which is wrong."""
-    if declared == "none":
-        return of_rest(size)
-    made = zlib_makes(read, 0, size)
+def of_misread(declared: Compression, head: bytes) -> TensorflowOutcome:
+    """The outcome if TensorFlow reads the file with the compression `declared`, which is wrong.
+    `head` has at least the first 12 bytes of the file.
+    """
+    made = len(head) if declared == "none" else zlib_makes(head)
     return TensorflowOutcome.STOPS if made is None else of_rest(made)
 
 
-def zlib_makes(read: Callable[[int, int], bytes], at: int, limit: int) -> int | None:
-    """Number of bytes that zlib decompresses from byte `at` on; None if zlib reports an error."""
-    inflater = zlib.decompressobj(GZIP_BITS)
+def zlib_makes(data: bytes) -> int | None:
+    """Number of bytes, at most 12, that zlib decompresses; None if zlib reports an error."""
     made = 0
-    begin = at
     try:
-        while data := read(at, _PIECE):
-            at += len(data)
-            if at - begin > limit:
-                return None
-            while data and made < HEADER_BYTES:
-                made += len(inflater.decompress(data, HEADER_BYTES - made))
-                data = inflater.unconsumed_tail
-                if inflater.eof:
-                    data = inflater.unused_data
-                    inflater = zlib.decompressobj(GZIP_BITS)
-            if made == HEADER_BYTES:
-                break
+        while data and made < HEADER_BYTES:
+            inflater = zlib.decompressobj(GZIP_BITS)
+            made += len(inflater.decompress(data, HEADER_BYTES - made))
+            data = inflater.unused_data
     except zlib.error:
         return None
     return made

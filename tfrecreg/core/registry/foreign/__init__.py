@@ -1,1 +1,1 @@
-"""Reads folders of other tools, and the descriptions that these tools write beside their shards."""
+"""Reads folders of other tools, and the descriptions that these tools write next to shards."""

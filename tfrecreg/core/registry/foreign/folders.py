@@ -1,7 +1,7 @@
 """Checks files without a manifest: their names, their sets, and the kinds of their payloads.
 
-A file's name may declare the size of its set, its number in the set, and its number of records. The
-numbers of records are also compared with a `dataset_info.json` beside the files.
+A file's name may declare the size of its set, its number in the set, and its number of records. A
+`dataset_info.json` next to the files declares numbers of records as well.
 """
 
 from __future__ import annotations
@@ -59,9 +59,7 @@ _Member = tuple[Shard, ShardName]
 
 
 def shard_sets(shards: Iterable[Shard]) -> Iterator[tuple[str, list[_Member]]]:
-    """Yield each set and its files, in order of the sets' names. Files whose names declare no set
-    are omitted.
-    """
+    """Each set and its files, in order of the sets' names, without files that belong to no set."""
     sets: dict[tuple[str, str], list[_Member]] = defaultdict(list)
     for shard in shards:
         name = _shard_name(shard)
@@ -110,8 +108,8 @@ def check_empty(
     bare: bool,
     tensorflow: TensorflowOutcome | None = TensorflowOutcome.READS,
 ) -> None:
-    """Find shards without records. A bare file gets SHD013 (records were probably lost) if the
-    other files of its split have enough records. All other shards without records get SHD007.
+    """Find shards without records: SHD013 (records were probably lost) for a bare file if the other
+    files of its split have enough records, SHD007 for all others.
     """
     counts = [(shard, part.end.records) for shard, part in seen if part.sound]
     files = Counter(shard.split for shard, _ in counts)
@@ -125,18 +123,14 @@ def check_empty(
         name = _shard_name(shard)
         spark = name is not None and (name.prefix, name.of) == ("part", None)
         if bare and not spark and total[shard.split] >= files[shard.split]:
-            code, message = (
-                SHD013,
-                f"{message}, but the other shards of its split have {total[shard.split]}",
-            )
+            code = SHD013
+            message += f", but the other shards of its split have {total[shard.split]}"
         where = replace(_where(shard), tensorflow=tensorflow)
         tally.add(code, message, where, split=shard.split, subject=shard.name)
 
 
 class UnnamedShards(NamedTuple):
-    """The number of shards of one set that exist but were not named for the check. They are not
-    missing.
-    """
+    """The number of shards of a set that exist but were not named for the check."""
 
     subject: str
     unnamed: int
@@ -204,12 +198,8 @@ def _check_set(tally: Tally, subject: str, members: Sequence[_Member], known: _B
 
 
 def _parts_of_name(members: Sequence[_Member]) -> list[str]:
-    """The path of one shard of a set in three parts: the text before the shard's number, the
-    number, and the text after it.
-
-    The shortest path is divided. If numbers have no leading zeros, this path has the shortest
-    number.
-    """
+    """The path of one shard: the text before its number, the number, and the text after it."""
+    # If numbers have no leading zeros, the shortest path has the shortest number.
     return _NUMBER.split(min((shard.name for shard, _ in members), key=len), maxsplit=1)
 
 
@@ -295,9 +285,7 @@ _SETS = 3
 
 
 def bare_measures(seen: SeenShards, unnamed: Sequence[UnnamedShards]) -> Iterator[Measure]:
-    """The measures: the number of records with each kind of payload, and the number of shards that
-    exist but were not named for the check.
-    """
+    """The number of records with each kind of payload, and of shards that were not named."""
     total: Counter[str] = Counter()
     for _, part in seen:
         total.update(part.payloads.kinds)
@@ -316,10 +304,8 @@ def bare_measures(seen: SeenShards, unnamed: Sequence[UnnamedShards]) -> Iterato
 
 
 def check_payloads(tally: Tally, seen: SeenShards) -> None:
-    """Find SCH001: records that are not Examples, in a set of Examples.
-
-    Files of one set are judged together. A file that belongs to no set is judged separately. A set
-    whose records are mostly not Examples has no finding.
+    """Find SCH001: records that are not Examples, in a set whose records mostly are Examples. A
+    file that belongs to no set is judged separately.
     """
     parts = {shard.path: (shard, part.payloads) for shard, part in seen}
     sets = [
@@ -328,23 +314,19 @@ def check_payloads(tally: Tally, seen: SeenShards) -> None:
     ]
     together = {shard.path for members in sets for shard, _ in members}
     sets += [[part] for path, part in parts.items() if path not in together]
+    known = {PayloadKind.EXAMPLE.value, TOO_LARGE}
     for members in sets:
         kinds: Counter[str] = Counter()
         for _, part in members:
             kinds.update(part.kinds)
         if mostly_examples(kinds):
             for shard, part in members:
-                _add_others(tally, shard, part)
-
-
-def _add_others(tally: Tally, shard: Shard, part: PayloadCounts) -> None:
-    known = {PayloadKind.EXAMPLE.value, TOO_LARGE}
-    strange = sum(number for kind, number in part.kinds.items() if kind not in known)
-    for where in part.others:
-        tally.add(SCH001, NOT_AN_EXAMPLE, where, split=shard.split)
-    if strange > len(part.others):
-        rest = strange - len(part.others)
-        tally.add(SCH001, NOT_AN_EXAMPLE, None, split=shard.split, count=rest)
+                for where in part.others:
+                    tally.add(SCH001, NOT_AN_EXAMPLE, where, split=shard.split)
+                rest = sum(number for kind, number in part.kinds.items() if kind not in known)
+                rest -= len(part.others)
+                if rest > 0:
+                    tally.add(SCH001, NOT_AN_EXAMPLE, None, split=shard.split, count=rest)
 
 
 DESCRIBED = "manifest.described"
@@ -355,9 +337,8 @@ DescribedShards = tuple[TfdsInfo, Sequence[Shard]]
 
 
 def descriptions(shards: Iterable[Shard]) -> tuple[list[DescribedShards], list[str]]:
-    """Read the `dataset_info.json` in the folders of shards. Also returns one line per folder. It
-    names the description that the folder is checked against, or says why the description cannot be
-    used.
+    """Read the `dataset_info.json` in the folders of shards. For each one, also returns a line that
+    describes it, or says why it cannot be used.
     """
     folders: dict[tuple[str, str], list[Shard]] = {}
     for shard in shards:
@@ -379,11 +360,9 @@ def descriptions(shards: Iterable[Shard]) -> tuple[list[DescribedShards], list[s
 
 
 def _check_described(tally: Tally, infos: Iterable[DescribedShards], seen: SeenShards) -> None:
-    """Compare the shards of each folder with its description.
-
-    Reports SHD003 if the number of records differs, SHD012 if the number of bytes differs, and
-    SHD005 if the description does not list a shard. Reports SHD001 if a split has no shards at all.
-    If only some shards are missing, :func:`check_sets` reports them.
+    """Compare the shards of each folder with its description: numbers of records (SHD003) and bytes
+    (SHD012), shards that it does not list (SHD005), and splits without any shard (SHD001).
+    :func:`check_sets` reports the other missing shards.
     """
     parts = {shard.path: (shard, part) for shard, part in seen}
     for info, members in infos:
@@ -398,9 +377,8 @@ def _check_described(tally: Tally, infos: Iterable[DescribedShards], seen: SeenS
                 _check_absent(tally, split, files, members[0])
         for name in sorted(here.keys() - listed):
             if listed:
-                _add_one(
-                    tally, SHD005, f"`{INFO_NAME}` beside the shard does not list it", here[name]
-                )
+                message = f"`{INFO_NAME}` next to the shard does not list it"
+                _add_one(tally, SHD005, message, here[name])
 
 
 def _check_split(
@@ -418,25 +396,20 @@ def _check_split(
     if len(sound) < len(present):
         return
     total = sum(each.payload_bytes for each in sound)
-    of_split = f"for the split `{safe(split.name)}`"
     records = sum(each.records for each in sound)
     faults = []
     if not split.lengths and split.records not in (None, records):
-        said = f"says {split.records} records {of_split}, found {records}"
-        faults.append((SHD003, said))
+        faults.append((SHD003, f"{split.records} records", f"found {records}"))
     if split.bytes is not None and split.bytes != total:
-        said = f"says {split.bytes} bytes {of_split}, but the payloads have {total}"
-        faults.append((SHD012, said))
-    for code, said in faults:
+        faults.append((SHD012, f"{split.bytes} bytes", f"but the payloads have {total}"))
+    for code, said, found in faults:
         where = Location(split=split.name, tensorflow=TensorflowOutcome.READS)
-        message = f"`{INFO_NAME}` {said}"
+        message = f"`{INFO_NAME}` says {said} for the split `{safe(split.name)}`, {found}"
         tally.add(code, message, where, split=split.name, subject=split.name)
 
 
 def _check_absent(tally: Tally, split: InfoSplit, files: Sequence[str], near: Shard) -> None:
-    """Find SHD001: the shards of a split are missing. A shard that exists is not missing, even if
-    it was not named for the check.
-    """
+    """Find SHD001: a split has no shards, not even shards that were not named for the check."""
     folder = near.path.rpartition("/")[0]
     try:
         listed = near.storage.list(folder, recursive=False)

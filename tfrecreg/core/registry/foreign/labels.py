@@ -1,10 +1,8 @@
-"""Finds label maps beside shards, and the feature to which each map belongs.
+"""Finds label maps next to shards, and the feature to which each map belongs.
 
-Label maps for TensorFlow's object detection do not name their feature, even if another tool wrote
-them: ``label_map.pbtxt`` (``item { id: 1 name: "raccoon" }``), ``pets_label_map.pbtxt``,
-``classes.txt``, ``labels.txt`` (one name per line, either with its number, ``3:cat``, or with the
-lines numbered from 0). TensorFlow Datasets' ``label.labels.txt`` and a build's ``labels.json`` name
-their features.
+TensorFlow Datasets' ``label.labels.txt`` and a build's ``labels.json`` name their features. Label
+maps for TensorFlow's object detection do not: ``label_map.pbtxt`` (``item { id: 1 name: "cat" }``),
+``classes.txt``, ``labels.txt`` (one name per line, with its number, ``3:cat``, or without).
 """
 
 from __future__ import annotations
@@ -42,7 +40,10 @@ def read_label_map(path: str) -> LabelMap:
 
 
 def parse_label_map(data: bytes, path: str) -> LabelMap:
-    text = data.decode("utf-8-sig", "surrogateescape")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise UsageError(f"the label map `{path}` is not UTF-8") from None
     if path.endswith((".pbtxt", ".prototxt")) or _ITEM.search(text):
         found = _items(text, path)
     else:
@@ -60,35 +61,24 @@ def parse_label_map(data: bytes, path: str) -> LabelMap:
 def _items(text: str, path: str) -> LabelMap:
     from google.protobuf import text_format
 
-    _expect_utf8(text, path)
     try:
         parsed = text_format.Parse(text, _message_class()(), allow_unknown_field=True)
     except (text_format.ParseError, RecursionError) as error:
         reason = " ".join(str(error).split())[:200] or "nested too deeply"
         raise UsageError(f"the label map `{path}` does not parse: {reason}") from None
-    if len(parsed.item) > _MOST_CLASSES:
-        raise UsageError(f"the label map `{path}` has too many items")
     found: dict[int, str] = {}
     for number, item in enumerate(parsed.item, 1):
         name = item.name
         if not name or (_FREEBASE.fullmatch(name) and item.display_name):
             name = item.display_name
         if not item.HasField("id") or not name:
-            wanted = "id" if not item.HasField("id") else "name"
-            raise UsageError(f"the label map `{path}`: item {number} has no `{wanted}`")
+            raise UsageError(f"the label map `{path}`: item {number} has no `id` or no `name`")
         if found.setdefault(item.id, name) != name:
             raise UsageError(
                 f"the label map `{path}` has two names for the class {item.id}: "
                 f"`{found[item.id]}` and `{name}`"
             )
     return found
-
-
-def _expect_utf8(text: str, path: str) -> None:
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        raise UsageError(f"the label map `{path}` is not UTF-8") from None
 
 
 _LABEL_MAP = """
@@ -131,7 +121,7 @@ _NAME = re.compile(
 _OF_FEATURE = ".labels.txt"
 _OF_BUILD = "labels.json"
 _FOR = ("image/object/class/label", "image/class/label", "label")
-"""If a map names no feature, it may belong to one of these. The most likely feature comes first."""
+"""The features to which a map without a feature may belong, the most likely feature first."""
 
 Place = tuple[Readable, str]
 
@@ -144,15 +134,14 @@ def names_beside(
     known: Collection[str] = (),
     in_place: bool = False,
 ) -> dict[str, list[str]]:
-    """The class names of each feature, in order of their numbers, from the files beside shards.
+    """The class names of each feature, in order of their numbers, from the files next to shards.
 
-    All files for one feature must agree. If a label map does not name a feature, it belongs to the
-    first feature in :data:`_FOR` that the records have. The map is not used if another file has the
-    class names of this feature. The map may lie in the folder above.
+    All files for one feature must agree. A label map without a feature may also lie in the folder
+    above. It is for the first feature of :data:`_FOR` that the records have, unless another file
+    names the classes of that feature.
     """
     folders = {(storage.root, folder): storage for storage, folder in places}
-    beside = {(root, folder): _files_in(each, folder) for (root, folder), each in folders.items()}
-    files = [(folders[place], path) for place, paths in beside.items() for path in paths]
+    files = _files_in(folders)
     named = [each for each in files if each[1].endswith(_OF_FEATURE)]
     maps: list[Place] = []
     if not in_place:
@@ -160,12 +149,7 @@ def names_beside(
         maps = [each for each in files if _NAME.fullmatch(_base(each[1]))]
         if not maps:
             above = {(root, at.rpartition("/")[0]): each for (root, at), each in folders.items()}
-            maps = [
-                (storage, path)
-                for (_, folder), storage in above.items()
-                for path in _files_in(storage, folder)
-                if _NAME.fullmatch(_base(path))
-            ]
+            maps = [each for each in _files_in(above) if _NAME.fullmatch(_base(each[1]))]
     if not maps and not named:
         return {}
     of_records = features()
@@ -194,32 +178,29 @@ def names_beside(
 
 @dataclass(frozen=True)
 class LabelsBeside:
-    """The class names from label maps beside bare files. They are read on first use."""
+    """The class names from label maps next to bare files. They are read on first use."""
 
     places: tuple[Place, ...] = ()
     features: Callable[[], Collection[str]] = frozenset
 
     @cached_property
     def found(self) -> tuple[Mapping[str, Sequence[str]], list[str]]:
-        """The class names of each feature, and notes on which label maps are used and which are
-        not."""
+        """The class names of each feature, and notes on the use of label maps."""
         notes: list[str] = []
         try:
             return names_beside(self.places, self.features, notes), notes
         except (StorageError, UsageError) as error:
-            return {}, [f"label maps beside the shards are not used: {error.message}"]
+            return {}, [f"label maps next to the shards are not used: {error.message}"]
 
 
 def in_order(names: LabelMap, path: str) -> list[str]:
     """The class names, numbered from 0. A number without a class has an empty name."""
     last = max(names)
     if min(names) < 0 or last >= _MOST_CLASSES:
-        wrong = min(names) if min(names) < 0 else last
         raise UsageError(
-            f"the label map `{path}` has a class with number {wrong}: expected 0 to "
-            f"{_MOST_CLASSES - 1}"
+            f"the label map `{path}` has classes from {min(names)} to {last}: expected numbers "
+            f"from 0 to {_MOST_CLASSES - 1}"
         )
-    _expect_utf8("".join(names.values()), path)
     return [names.get(number, "") for number in range(last + 1)]
 
 
@@ -253,11 +234,14 @@ def _of_named(
             yield feature, [line.strip() for line in data.decode("utf-8", "replace").splitlines()]
 
 
-def _files_in(storage: Readable, folder: str) -> list[str]:
-    if is_web(storage.root):  # a web server need not list a folder
-        return []
-    entries = storage.list(folder, recursive=False)
-    return sorted(entry.path for entry in entries if entry.kind != "dir")
+def _files_in(folders: Mapping[tuple[str, str], Readable]) -> list[Place]:
+    found: list[Place] = []
+    for (root, folder), storage in folders.items():
+        if not is_web(root):  # a web server need not list a folder
+            entries = storage.list(folder, recursive=False)
+            paths = sorted(entry.path for entry in entries if entry.kind != "dir")
+            found += ((storage, path) for path in paths)
+    return found
 
 
 def _base(path: str) -> str:
