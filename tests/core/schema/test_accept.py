@@ -76,6 +76,8 @@ def accepted(
          "type: FLOAT\n  float_domain { disallow_nan: false disallow_inf: false }"),
         ("type: BYTES string_domain { value: 'a' }", [{"x": B([b"c", b"b", b"a"])}],
          "type: BYTES string_domain { value: 'a' value: \"b\" value: \"c\" }"),
+        ("type: BYTES image_domain { max_image_byte_size: 2 }", [{"x": B([b"12345", b"1"])}],
+         "type: BYTES image_domain { max_image_byte_size: 5 }"),
         ("type: INT value_count { min: 1 max: 2 }", [{"x": N([])}, {"x": N([1, 2, 3])}],
          "type: INT value_count { min: 0 max: 3 }"),
         ("type: INT value_counts { value_count { max: 2 } }", [{"x": N([1, 2, 3])}],
@@ -95,6 +97,9 @@ def accepted(
         ("type: INT presence { min_count: 5 }", [{}, {"x": N(1)}, {"x": N(1)}],
          "type: INT presence { min_count: 2 }"),
         ("type: INT presence { min_count: 5 }", [{}], "type: INT"),
+        ("type: INT int_domain { max: 1 }", [{"x": F(5)}, {"x": F(2)}, {}], "type: FLOAT"),
+        (f"type: INT {ALWAYS} shape {{}}", [{"x": F(1)}, {"x": F([])}],
+         f"type: FLOAT {ALWAYS} value_count {{ min: 0 max: 1 }}"),
     ],
 )  # fmt: skip
 def test_the_smallest_change_takes_the_data_in(
@@ -173,9 +178,10 @@ def test_a_field_is_added_behind_one_that_is_removed() -> None:
 @pytest.mark.parametrize(
     ("body", "examples", "code", "reason"),
     [
-        ("type: INT", [{"x": F(1)}], "SCH003", BY_HAND),
-        ("type: BYTES image_domain { max_image_byte_size: 2 }", [{"x": B(b"123")}], "SCH006",
-         BY_HAND),
+        ("type: INT", [{"x": N(1)}, {"x": F(1)}], "SCH003",
+         "a feature can have only one type, but the examples have several"),
+        ("type: INT", [{"x": B(b"a")}, {"x": F(1)}], "SCH003",
+         "a feature can have only one type, but the examples have several"),
         ("type: BYTES int_domain { max: 9 }", [{"x": B(b"12")}], "SCH006", BY_HAND),
         ("type: BYTES float_domain { disallow_nan: true }", [{"x": B(b"nan")}], "SCH007", BY_HAND),
         ("type: INT bool_domain {}", [{"x": N(7)}], "SCH006", BY_HAND),

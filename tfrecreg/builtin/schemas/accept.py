@@ -28,10 +28,11 @@ from tfrecreg.core.records.batch import RecordBatch, StreamEnd
 from tfrecreg.core.registry.data import Data, Release, Resolved, expect_schema
 from tfrecreg.core.registry.find import find_one, target_of
 from tfrecreg.core.registry.registry import RegistryLike, find_registry, open_registry
-from tfrecreg.core.schema.check import counted
+from tfrecreg.core.schema.check import KIND_NAMES, counted
 from tfrecreg.core.schema.compiled import SplitSchemas
 from tfrecreg.core.schema.definition import (
     FloatDomain,
+    ImageDomain,
     IntDomain,
     Schema,
     SchemaFeature,
@@ -173,6 +174,7 @@ class _Editor:
             return self._new_feature(name)
         answers = {
             "SCH002": self._presence,
+            "SCH003": self._type,
             "SCH004": self._length,
             "SCH006": self._domain,
             "SCH007": self._not_finite,
@@ -211,13 +213,28 @@ class _Editor:
                 yield "not in every split"
         if not presence.ListFields():
             message.ClearField("presence")
-        # The change for SCH004 also replaces the shape.
-        has_other_length = ("SCH004", name) in self._findings
+        # The changes for these findings also replace the shape.
+        has_other_length = {("SCH003", name), ("SCH004", name)} & self._findings
         if declared.shape is not None and None not in declared.shape and not has_other_length:
             # For TFDV, a shape also requires the feature in every example.
             values = declared.min_values
             message.value_count.min = message.value_count.max = values
             yield f"{counted(values, 'value')} if it is present, instead of a shape"
+
+    def _type(self, declared: SchemaFeature, message: Any, found: SeenFeature) -> Iterator[str]:
+        kinds = found.kinds
+        present = sum(each.examples - each.absent.get(declared.name, 0) for each in self._splits)
+        if len(kinds) != 1 or found.examples != present:
+            raise _RefusedError("a feature can have only one type, but the examples have several")
+        (kind,) = kinds
+        numbers = message.DESCRIPTOR.fields_by_name["type"].enum_type.values_by_name
+        message.type = numbers[KIND_NAMES[kind]].number
+        yield f"of the type {KIND_NAMES[kind]}"
+        domain = message.WhichOneof("domain_info")
+        if domain is not None:
+            message.ClearField(domain)
+            yield f"without its `{domain}`, which was for another type"
+        yield from self._length(declared, message, found)
 
     def _length(self, declared: SchemaFeature, message: Any, found: SeenFeature) -> Iterator[str]:
         fewest = min(values.fewest or 0 for values in found.kinds.values())
@@ -258,6 +275,9 @@ class _Editor:
             allowed.extend([word for word in words if word not in allowed])
             shown = listed(words[:_SHOWN]) if len(words) <= _SHOWN else f"{len(words)} strings"
             yield f"{shown} added to its domain"
+        elif isinstance(domain, ImageDomain):
+            message.image_domain.max_image_byte_size = values.largest
+            yield f"images of at most {counted(values.largest, 'byte')}"
         elif isinstance(domain, (IntDomain, FloatDomain)):
             yield from _widen_range(domain, self._domain_message(message), values)
         else:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from tfrecreg.core.records.index import Index, read_index
+from tfrecreg.core.records.index import ROW_BYTES, Index, read_index
 from tfrecreg.core.records.reading.access import Records
 from tfrecreg.core.registry import layout
 from tfrecreg.core.registry.absence import bytes_hint
@@ -48,6 +48,19 @@ class Side:
         listed = self._listed(shard)
         found = None if listed is None else find_index(self._places(listed), listed)
         return None if found is None or listed is None else read_index(found[1], listed.path)
+
+    def may_have(self, shard: int) -> bool:
+        """Whether this machine has a file that may be the shard's index, and that is large enough
+        for the shard's records.
+
+        The number of records in the manifest is trusted only after this check.
+        """
+        listed = self._listed(shard)
+        if listed is None:
+            return False
+        found = (storage.stat(place) for storage, place in self._places(listed))
+        least = self.manifest.shards[shard].records * ROW_BYTES
+        return any(each is not None and least <= each.size for each in found)
 
     def index_digest(self, shard: int) -> str | None:
         listed = self._listed(shard)

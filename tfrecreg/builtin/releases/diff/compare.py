@@ -462,9 +462,9 @@ def _rows(side: Side, splits: dict[str, int], places: Places, digests: _Digests)
     has_image = digests.any(axis=1)
     places = places[has_image]
     rows = np.zeros((len(places), WIDTH), np.uint8)
-    numbers = np.array([splits[shard.split] for shard in side.manifest.shards], ">u4")
+    numbers = np.array([splits[shard.split] for shard in side.manifest.shards], ">u2")
     shards = (places >> np.uint64(32)).astype(np.intp)
-    rows[:, SPLIT] = numbers[shards].view(np.uint8).reshape(-1, 4)
+    rows[:, SPLIT] = numbers[shards].view(np.uint8).reshape(-1, 2)
     rows[:, DIGEST] = digests[has_image]
     rows[:, PLACE] = places.astype(">u8").view(np.uint8).reshape(-1, 8)
     return rows

@@ -13,8 +13,11 @@ removing an example changes the keys of all later examples, but not their conten
 
 from __future__ import annotations
 
+import mmap
+import tempfile
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -22,15 +25,54 @@ from blake3 import blake3
 
 from tfrecreg.core.records.index import Index
 from tfrecreg.core.registry.side import Side
-from tfrecreg.core.values.progress import SILENT, Progress, working
+from tfrecreg.core.values.errors import StorageError, UsageError
+from tfrecreg.core.values.progress import SILENT, Progress
+
+_HELD = 1 << 27
+"""Maximum number of bytes of rows in memory."""
+_BLOCK = bytes(1 << 20)
+
+
+def new_rows(count: int, width: int) -> npt.NDArray[np.uint8]:
+    """Rows to be filled. If they take more than 128 MiB, an unnamed file holds them, so that the
+    system can free their memory. The file is deleted with the array.
+    """
+    size = count * width
+    if size <= _HELD:
+        return np.empty((count, width), np.uint8)
+    try:
+        with tempfile.TemporaryFile(prefix="tfrecreg-diff-") as file:
+            # On a full disk, a write into the memory of a sparse file would kill the process.
+            for at in range(0, size, len(_BLOCK)):
+                file.write(_BLOCK[: size - at])
+            file.flush()
+            memory = mmap.mmap(file.fileno(), size)
+    except OSError as error:
+        raise StorageError(
+            f"cannot write {size:,} bytes to `{tempfile.gettempdir()}` for the comparison: "
+            f"{error.strerror}; TMPDIR can name another folder"
+        ) from error
+    return np.frombuffer(memory, np.uint8).reshape(count, width)
+
 
 IndexRows = npt.NDArray[np.uint8]
 """Shape (records, :data:`WIDTH`), C-contiguous."""
 Places = npt.NDArray[np.uint64]
 """Shape (records,). A place is the shard number times 2^32 plus the record number."""
 
-SPLIT, KEY, DIGEST, PLACE = slice(0, 4), slice(4, 20), slice(20, 36), slice(36, 44)
-WIDTH = 44
+SPLIT, KEY, DIGEST, PLACE = slice(0, 2), slice(2, 18), slice(18, 34), slice(34, 42)
+WIDTH = 42
+
+_MATCH_BLOCK = 1 << 16
+"""Number of rows that are permuted and compared at a time. It limits the additional memory."""
+
+
+class MissingIndexError(Exception):
+    """The index of a shard is not on this machine."""
+
+    def __init__(self, split: str) -> None:
+        super().__init__(split)
+        self.split = split
 
 
 def shard_of(place: int) -> int:
@@ -45,25 +87,30 @@ def record_of(place: int) -> int:
 
 def collect(
     side: Side, splits: Mapping[str, int], left_out: Collection[int], progress: Progress
-) -> dict[str, list[IndexRows] | None]:
-    """The rows of each split, unsorted, shard by shard. None for a split that lacks an index."""
-    rows: dict[str, list[IndexRows] | None] = {split: [] for split in splits}
-    for number, entry in enumerate(side.manifest.shards):
-        found = rows[entry.split]
-        if number in left_out or found is None:
-            continue
+) -> IndexRows:
+    """The rows of a side, unsorted."""
+    wanted = [
+        (number, entry)
+        for number, entry in enumerate(side.manifest.shards)
+        if entry.split in splits and number not in left_out
+    ]
+    for number, entry in wanted:
+        if not side.may_have(number):
+            raise MissingIndexError(entry.split)
+    counts = [entry.records for _, entry in wanted]
+    rows: IndexRows = new_rows(sum(counts), WIDTH)
+    at = 0
+    for (number, entry), count in zip(wanted, counts, strict=True):
         index = side.index(number)
         if index is None or len(index) != entry.records:
-            rows[entry.split] = None
-            continue
-        count = len(index)
-        filled: IndexRows = np.empty((count, WIDTH), np.uint8)
-        filled[:, SPLIT] = np.frombuffer(splits[entry.split].to_bytes(4, "big"), np.uint8)
+            raise MissingIndexError(entry.split)
+        filled = rows[at : at + count]
+        filled[:, SPLIT] = np.frombuffer(splits[entry.split].to_bytes(2, "big"), np.uint8)
         filled[:, KEY] = _key_digests(index)
         filled[:, DIGEST] = index.digests
         places = (np.arange(count) + (number << 32)).astype(">u8")
         filled[:, PLACE] = places.view(np.uint8).reshape(count, 8)
-        found.append(filled)
+        at += count
         progress.advance(count, 0)
     return rows
 
@@ -77,10 +124,33 @@ def _key_digests(index: Index) -> npt.NDArray[np.uint8]:
     return np.frombuffer(digests, np.uint8).reshape(len(index), 16)
 
 
+def _permute(rows: IndexRows, order: npt.NDArray[np.intp]) -> None:
+    for at in range(0, len(rows), _MATCH_BLOCK):
+        block = rows[at : at + _MATCH_BLOCK]
+        block[:] = block[:, order]
+
+
 def example_places(rows: IndexRows) -> Places:
     """The places of the records of these rows."""
     last = np.ascontiguousarray(rows[:, PLACE])
     return last.view(">u8").ravel().astype(np.uint64)
+
+
+def _blocks(before: IndexRows, after: IndexRows, width: int) -> list[tuple[IndexRows, IndexRows]]:
+    """Divide the rows of both sides into blocks. Potential partners are in the same block."""
+    larger = before if len(before) >= len(after) else after
+    names = [larger[at, :width].tobytes() for at in range(_MATCH_BLOCK, len(larger), _MATCH_BLOCK)]
+    cuts = [(_lower(before, name), _lower(after, name)) for name in dict.fromkeys(names)]
+    bounds = [(0, 0), *cuts, (len(before), len(after))]
+    return [
+        (before[start[0] : end[0]], after[start[1] : end[1]]) for start, end in pairwise(bounds)
+    ]
+
+
+def _lower(rows: IndexRows, cut: bytes) -> int:
+    """The number of rows that are sorted before `cut`."""
+    whole = rows.view(f"S{WIDTH}").ravel()
+    return int(np.searchsorted(whole, np.array([cut], f"S{WIDTH}"))[0])
 
 
 def _matches(
@@ -100,6 +170,10 @@ def _matches(
     return mine, (start + number)[mine]
 
 
+_MOST_SPLITS = 1 << 16
+"""Maximum number of splits. A row has two bytes for the number of its split."""
+
+
 @dataclass(frozen=True, slots=True)
 class Pairs:
     """Records of both sides that belong together."""
@@ -108,7 +182,7 @@ class Pairs:
     after: Places
 
     def __len__(self) -> int:
-        """The number of pairs, or of records that only one side has."""
+        """The number of pairs; for records that only one side has, their number."""
         return max(len(self.before), len(self.after))
 
     def __getitem__(self, which: slice | npt.NDArray[np.bool_]) -> Pairs:
@@ -118,6 +192,12 @@ class Pairs:
     def none(cls) -> Pairs:
         """No pairs."""
         return cls(np.empty(0, np.uint64), np.empty(0, np.uint64))
+
+    def and_also(self, more: Pairs) -> Pairs:
+        """The pairs of both lists, sorted by place on the second side."""
+        return in_order(
+            np.concatenate((self.before, more.before)), np.concatenate((self.after, more.after))
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,47 +226,53 @@ class Matched:
 def match(before: Side, after: Side, progress: Progress = SILENT) -> Matched:
     """Compare the indexes of two sides.
 
-    It takes about 150 bytes of memory for each record of the shards that differ.
+    It takes about 42 bytes of memory for each record of the shards that differ.
     """
     splits = split_numbers(before, after)
     same_before, same_after = _same_shards(before, after)
-    todo = _records(before, same_before) + _records(after, same_after)
-    with working(progress, f"comparing {before.name} and {after.name}", todo):
-        rows = [
-            collect(side, splits, same, progress)
-            for side, same in ((before, same_before), (after, same_after))
+    unknown: list[str] = []
+    while True:
+        wanted = {name: number for name, number in splits.items() if name not in unknown}
+        todo = _records(before, wanted, same_before) + _records(after, wanted, same_after)
+        progress.start(f"comparing {before.name} and {after.name}", todo)
+        try:
+            first = collect(before, wanted, same_before, progress)
+            second = collect(after, wanted, same_after, progress)
+        except MissingIndexError as error:
+            unknown.append(error.split)
+            continue
+        finally:
+            progress.stop()
+        left = Unmatched(first, second)
+        del first, second
+        left.pair(SPLIT, KEY, DIGEST)
+        contents = [
+            {each.name: each.content for each in side.manifest.splits} for side in (before, after)
         ]
-    unknown = [split for split in splits if any(each[split] is None for each in rows)]
-    left = Unmatched(*(_joined(each, unknown) for each in rows))
-    del rows
-    left.pair(SPLIT, KEY, DIGEST)
-    contents = [
-        {each.name: each.content for each in side.manifest.splits} for side in (before, after)
-    ]
-    return Matched(
-        renamed=left.pair(SPLIT, DIGEST),
-        changed=left.pair(SPLIT, KEY),
-        moved=left.pair(DIGEST),
-        moved_changed=left.pair(KEY),
-        removed=np.sort(example_places(left.before)),
-        added=np.sort(example_places(left.after)),
-        # A split without indexes is still known if the manifests show that it is the same.
-        unknown=tuple(
-            name
-            for name in unknown
-            if name not in contents[0] or contents[0][name] != contents[1].get(name)
-        ),
-    )
-
-
-def _joined(rows: dict[str, list[IndexRows] | None], without: Collection[str]) -> IndexRows:
-    parts = [part for split, found in rows.items() if split not in without for part in found or ()]
-    return np.concatenate([np.empty((0, WIDTH), np.uint8), *parts])
+        return Matched(
+            renamed=left.pair(SPLIT, DIGEST),
+            changed=left.pair(SPLIT, KEY),
+            moved=left.pair(DIGEST),
+            moved_changed=left.pair(KEY),
+            removed=np.sort(example_places(left.before)),
+            added=np.sort(example_places(left.after)),
+            # A split without indexes is still known if the manifests show that it is the same.
+            unknown=tuple(
+                name
+                for name in sorted(unknown)
+                if name not in contents[0] or contents[0][name] != contents[1].get(name)
+            ),
+        )
 
 
 def split_numbers(before: Side, after: Side) -> dict[str, int]:
     """The splits of both sides, numbered in order of their names."""
     names = {split.name for side in (before, after) for split in side.manifest.splits}
+    if len(names) > _MOST_SPLITS:
+        raise UsageError(
+            f"`{before.name}` and `{after.name}` have {len(names)} splits, but at most "
+            f"{_MOST_SPLITS} can be compared"
+        )
     return {name: number for number, name in enumerate(sorted(names))}
 
 
@@ -204,9 +290,11 @@ def _same_shards(before: Side, after: Side) -> tuple[set[int], set[int]]:
     return {mine for mine, _ in pairs}, {theirs for _, theirs in pairs}
 
 
-def _records(side: Side, left_out: Collection[int]) -> int:
+def _records(side: Side, splits: Collection[str], left_out: Collection[int]) -> int:
     return sum(
-        entry.records for number, entry in enumerate(side.manifest.shards) if number not in left_out
+        entry.records
+        for number, entry in enumerate(side.manifest.shards)
+        if entry.split in splits and number not in left_out
     )
 
 
@@ -220,27 +308,40 @@ class Unmatched:
     def pair(self, *columns: slice) -> Pairs:
         """Pair the rows that are equal in some columns, and keep the other rows. If several rows on
         a side are equal, they are paired in the order of the other columns.
+
+        In the arrays of both sides, the rows without a partner move to the front. So additional
+        memory is needed only for the pairs.
         """
         rest = [each for each in (SPLIT, KEY, DIGEST) if each not in columns]
         bytes_ = [range(each.start, each.stop) for each in (*columns, *rest, PLACE)]
         order = np.array([number for each in bytes_ for number in each], np.intp)
         width = sum(each.stop - each.start for each in columns)
-        self.before, self.after = _sorted(self.before, order), _sorted(self.after, order)
         sides = self.before, self.after
-        positions = _matches(*sides, width)
-        found = [example_places(rows[at]) for rows, at in zip(sides, positions, strict=True)]
-        back = np.argsort(order)
-        self.before, self.after = (
-            np.delete(rows, at, axis=0)[:, back] for rows, at in zip(sides, positions, strict=True)
-        )
-        return in_order(*found)
+        for rows in sides:
+            _permute(rows, order)
+            rows.view(f"S{WIDTH}").ravel().sort()
+        found: list[list[Places]] = []
+        kept = [0, 0]
+        for blocks in _blocks(*sides, width):
+            pairs = list(zip(blocks, _matches(*blocks, width), strict=True))
+            found.append([example_places(block[positions]) for block, positions in pairs])
+            for side, (block, positions) in enumerate(pairs):
+                left = np.delete(block, positions, axis=0)
+                sides[side][kept[side] : kept[side] + len(left)] = left
+                kept[side] += len(left)
+        self.before, self.after = map(_trimmed, sides, kept)
+        for rows in (self.before, self.after):
+            _permute(rows, np.argsort(order))
+        before, after = map(np.concatenate, zip(*found, strict=True))
+        del sides, blocks, block, pairs, found  # frees their memory before the pairs are sorted
+        return in_order(before, after)
 
 
-def _sorted(rows: IndexRows, order: npt.NDArray[np.intp]) -> IndexRows:
-    """The rows with their bytes in another order, sorted."""
-    permuted: IndexRows = rows.take(order, axis=1)
-    permuted.view(f"S{WIDTH}").ravel().sort()
-    return permuted
+def _trimmed(rows: IndexRows, count: int) -> IndexRows:
+    """The first `count` rows. If these are at most half of `rows`, they are copied, so that the
+    memory of `rows` can be freed.
+    """
+    return rows[:count] if 2 * count > len(rows) else rows[:count].copy()
 
 
 def in_order(before: Places, after: Places) -> Pairs:
