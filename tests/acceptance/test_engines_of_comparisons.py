@@ -35,8 +35,7 @@ EAGER = """
 import sys
 from tfrecreg.cli.main import main
 from tfrecreg.builtin.releases.diff import compare
-compare._SHARD, compare._PAIR_SECONDS = 0, 1
-compare._TASK = 200
+compare._TASK_SECONDS, compare._PAIR_SECONDS = 200, 1
 sys.exit(main(sys.argv[1:]))
 """
 """The command line, with many tasks, and with processes of this machine, for few records."""

@@ -302,7 +302,7 @@ def test_a_verdict_is_of_today_and_of_what_is_there(shell: Shell) -> None:
     assert "hint: tfrecreg check mnist --fail-on never --format json --output" in said
     # Nor is a build released that is not what its stage made.
     said = shell("tfrecreg release mnist --version 1.0.0", expect=2)
-    assert "`data/mnist` is not what `dvc.lock` records for the stage `build-mnist`" in said
+    assert "`data/mnist` differs from what `dvc.lock` records for the stage `build-mnist`" in said
     assert (
         "hint: dvc repro build-mnist; or, to keep the current data: dvc commit build-mnist" in said
     )

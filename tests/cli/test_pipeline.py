@@ -127,7 +127,7 @@ def test_a_dataset_without_a_source_has_no_stage_that_builds_it(cli, configured)
         (
             {"dvc.yaml": "stages:\n  build-digits:\n    cmd: make\n"},
             (),
-            "`dvc.yaml` has a stage `build-digits` that tfrecreg did not write",
+            "`dvc.yaml` has `build-digits` in `stages`, which tfrecreg did not write",
         ),
         (
             {"dvc.yaml": "stages: [a]\n"},

@@ -73,7 +73,7 @@ def command(
             write_text(output, html)
             print_page(session.out, output, html, ())
         return 1 if exit_code and not result.same else 0
-    from tfrecreg.builtin.releases.diff.run import diff
+    from tfrecreg.builtin.releases.diff.result import diff
 
     result = diff(before, after, **context)
     if chosen == "json" and records:

@@ -171,7 +171,7 @@ class Verbs(ABC):
             >>> tr.diff("mnist@1.0.0", "mnist", registry=reg).same
             True
         """
-        from tfrecreg.builtin.releases.diff.run import diff
+        from tfrecreg.builtin.releases.diff.result import diff
 
         return diff(self._meant(), other, **self._context(Asking, context))
 

@@ -70,7 +70,7 @@ def test_the_schema_of_tfx_is_taken(adopter, tmp_path: Path) -> None:
     text = 'feature { name: "age" type: INT int_domain { min: 0 max: 9 } }\n'
     folder = tfx(tmp_path / "tfx", text)
     (note,) = adopter.adopt(folder).notes
-    assert note == f"the schema was taken from `{folder}/schema.pbtxt` beside the files"
+    assert note == f"the schema was taken from `{folder}/schema.pbtxt` next to the files"
     assert (adopter.root / "schemas/pets.pbtxt").read_text() == text
     assert {split.name for split in adopter.manifest().splits} == {"train", "eval"}
     assert adopter.manifest().compression == "gzip"

@@ -93,6 +93,11 @@ class TestRefused:
         with pytest.raises(UsageError, match="there is no record in the 1 files"):
             adopter.adopt(tmp_path / "none")
 
+    def test_a_split_with_a_name_that_no_shard_can_have(self, adopter, tmp_path) -> None:
+        put(tmp_path / "a.tfrecord", example(1))
+        with pytest.raises(UsageError, match="`my split` is not a split name"):
+            adopter.adopt(tmp_path / "a.tfrecord", splits=(("my split", "a*"),))
+
     def test_a_part_of_a_set_that_lies_there_whole(self, adopter) -> None:
         with pytest.raises(UsageError) as caught:
             adopter.adopt(adopter.foreign / "train-00000-of-00003.tfrecord")

@@ -131,11 +131,6 @@ def test_one_split_may_have_several_globs(tmp_path: Path) -> None:
             (("train", "a*"), ("test", "*.tfrecord")),
             "`{0}/a.tfrecord` is in the split `train` and in `test`, according to `--split`",
         ),
-        (
-            ("a.tfrecord",),
-            (("my split", "a*"),),
-            "`my split` is not a split name: expected letters, digits and `_`",
-        ),
     ],
 )
 def test_what_is_not_clear_is_refused(

@@ -10,7 +10,7 @@ import pytest
 from check_support import framed
 from derived_support import NIGHT, STREET, Derived, pictures
 
-from tfrecreg.builtin.dvc.dvc_yaml import stages_of
+from tfrecreg.builtin.dvc.pipeline import stages_of
 from tfrecreg.cli.main import main
 from tfrecreg.core.example.model import encode
 from tfrecreg.core.example.values import bytes_feature, int64_feature

@@ -13,8 +13,7 @@ pytest.importorskip("ruamel.yaml", reason="the extra `dvc` is not installed")
 
 from ruamel.yaml import YAML
 
-from tfrecreg.builtin.dvc.dvc_yaml import Changes
-from tfrecreg.builtin.dvc.pipeline import pipeline
+from tfrecreg.builtin.dvc.pipeline import Changes, pipeline
 from tfrecreg.cli.main import main
 from tfrecreg.core.registry.init import init
 from tfrecreg.core.registry.registry import Registry, open_registry

@@ -31,6 +31,10 @@ def variables() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
 
 
+def keep(root: str, folder: str) -> str:
+    return dvc.keep(root, folder, lambda: None)[0]
+
+
 def put_data(root: Path) -> Path:
     """A folder as `init` and `build` leave it."""
     folder = root / "data/mnist"
@@ -77,7 +81,7 @@ def test_in_git_it_becomes_a_dvc_repository_and_the_folder_a_pointer(tree: Path)
     assert not dvc.initialised(str(tree))
     dvc.initialise(str(tree))
     assert dvc.initialised(str(tree))
-    value = dvc.keep(str(tree), "data/mnist").value
+    value = keep(str(tree), "data/mnist")
     assert re.fullmatch(r"[0-9a-f]{32}\.dir", value)
     pointer = tree / dvc.pointer("data/mnist")
     assert pointer == tree / "data/mnist.dvc"
@@ -99,7 +103,7 @@ def test_in_a_folder_of_a_work_tree_it_is_a_subdirectory_repository(tree: Path) 
     dvc.initialise(str(root))
     assert (root / ".dvc/config").is_file()
     assert not (tree / ".dvc").exists()
-    assert dvc.keep(str(root), "data/mnist").value.endswith(".dir")
+    assert keep(str(root), "data/mnist").endswith(".dir")
     assert "some/registry/data/mnist.dvc" in status(tree)
 
 
@@ -107,7 +111,7 @@ def test_outside_git_it_does_without(tmp_path: Path) -> None:
     put_data(tmp_path)
     dvc.initialise(str(tmp_path))
     assert "no_scm = True" in (tmp_path / ".dvc/config").read_text()
-    assert dvc.keep(str(tmp_path), "data/mnist").value.endswith(".dir")
+    assert keep(str(tmp_path), "data/mnist").endswith(".dir")
 
 
 def test_a_dvc_repository_above_is_used(tree: Path) -> None:
@@ -115,7 +119,7 @@ def test_a_dvc_repository_above_is_used(tree: Path) -> None:
     root = tree / "registry-root"
     put_data(root)
     assert dvc.initialised(str(root))
-    assert dvc.keep(str(root), "data/mnist").value.endswith(".dir")
+    assert keep(str(root), "data/mnist").endswith(".dir")
     assert (root / "data/mnist.dvc").is_file()
     assert (tree / ".dvc/cache/files").is_dir()
 
@@ -135,7 +139,7 @@ def test_a_registry_behind_a_link_is_tracked(tree: Path, tmp_path: Path) -> None
     link = tmp_path / "link"
     link.symlink_to(root)
     dvc.initialise(str(link))
-    assert dvc.keep(str(link), "data/mnist").value.endswith(".dir")
+    assert keep(str(link), "data/mnist").endswith(".dir")
     assert (root / "data/mnist.dvc").is_file()
 
 
@@ -145,7 +149,7 @@ def test_its_state_is_private_and_made_private(tree: Path) -> None:
     (state / "repo").mkdir(parents=True)
     (state / "repo").chmod(0o777)
     dvc.initialise(str(tree))
-    dvc.keep(str(tree), "data/mnist")
+    keep(str(tree), "data/mnist")
     assert [oct(path.stat().st_mode & 0o777) for path in (state, state / "repo")] == ["0o700"] * 2
     assert list((state / "repo").iterdir())  # so DVC did use it
 
@@ -154,7 +158,7 @@ def test_what_dvc_refuses_is_one_line_and_the_command_that_shows_more(tree: Path
     put_data(tree)
     dvc.initialise(str(tree))
     with pytest.raises(FailureError) as caught:
-        dvc.keep(str(tree), "data/none")
+        keep(str(tree), "data/none")
     assert caught.value.message == "DVC refused: output 'data/none' does not exist"
     assert caught.value.hint == "`dvc add data/none` shows more"
     assert caught.value.exit_code == 3
@@ -182,22 +186,22 @@ def test_the_hash_of_what_a_stage_makes_is_that_of_the_lock(tree: Path) -> None:
     dvc.initialise(str(tree))
     (tree / "dvc.yaml").write_text(STAGE)
     with pytest.raises(UsageError) as caught:
-        dvc.keep(str(tree), "data/mnist")
+        keep(str(tree), "data/mnist")
     assert caught.value.message == (
-        "`data/mnist` is not what `dvc.lock` records for the stage `make`"
+        "`data/mnist` differs from what `dvc.lock` records for the stage `make`"
     )
     assert caught.value.hint == "dvc repro make; or, to keep the current data: dvc commit make"
     with dvc.opened(str(tree), "dvc commit") as repo:
         repo.commit(force=True)
-    value = dvc.keep(str(tree), "data/mnist").value
+    value = keep(str(tree), "data/mnist")
     assert f"md5: {value}" in (tree / "dvc.lock").read_text()
     assert dvc.tracked_hash((tree / "dvc.lock").read_bytes(), "dvc.lock", "data/mnist") == value
     # It is not added besides.
     assert not (tree / "data/mnist.dvc").exists()
     (folder / "shard").unlink()
     (folder / "shard").write_bytes(b"other")
-    with pytest.raises(UsageError, match=r"is not what `dvc\.lock` records"):
-        dvc.keep(str(tree), "data/mnist")
+    with pytest.raises(UsageError, match=r"differs from what `dvc\.lock` records"):
+        keep(str(tree), "data/mnist")
 
 
 def test_what_a_stage_made_and_the_cache_lost_is_told(tree: Path) -> None:
@@ -206,11 +210,11 @@ def test_what_a_stage_made_and_the_cache_lost_is_told(tree: Path) -> None:
     (tree / "dvc.yaml").write_text(STAGE)
     with dvc.opened(str(tree), "dvc commit") as repo:
         repo.commit(force=True)
-    value = dvc.keep(str(tree), "data/mnist").value
+    value = keep(str(tree), "data/mnist")
     for cached in dvc.cached_files(str(tree), value).values():
         Path(cached).unlink()
     with pytest.raises(UsageError, match="output of the stage `make`: `dvc commit make`"):
-        dvc.keep(str(tree), "data/mnist")
+        keep(str(tree), "data/mnist")
 
 
 def test_locks_by_hard_links_are_refused(tree: Path) -> None:

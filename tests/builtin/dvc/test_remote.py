@@ -141,8 +141,8 @@ def test_an_object_with_other_bytes_than_its_name_says_is_added_again(root: Path
     write_digits(LocalStorage(raw), train=30, test=5, seed=3)
     request = BuildRequest(name="digits", source="mnist", raw=str(raw))
     manifest = build(registry, request).manifest
-    kept = dvc.keep(str(root), "data/digits")
-    rot(Path(kept.files[manifest.shards[0].path]), 200)
+    _, files = dvc.keep(str(root), "data/digits", lambda: None)
+    rot(Path(files[manifest.shards[0].path]), 200)
     build(registry, request)
     release(registry, ReleaseRequest(name="digits", version="3.0.0"))
     shutil.rmtree(root / "data/digits")

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 from registry_support import empty_registry, write
 
-from tfrecreg.builtin.dvc.dvc_yaml import stages_of
-from tfrecreg.builtin.dvc.pipeline import expect_pipeline, pipeline
+from tfrecreg.builtin.dvc.pipeline import expect_pipeline, pipeline, stages_of
 from tfrecreg.core.registry.registry import Registry, open_registry
 from tfrecreg.core.values.config import next_expiry
 from tfrecreg.core.values.errors import UsageError

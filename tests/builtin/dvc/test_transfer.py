@@ -79,7 +79,7 @@ def test_shards_beside_the_manifest_of_another_release_are_refused(
     for folder in ("data", "versions"):
         shutil.rmtree(story.root / folder, ignore_errors=True)
     assert main(["-C", str(story.root), "pull", "digits@2.0.0"]) == 1
-    message = "DVC's copies of `manifest.json` all differ from the release `digits@2.0.0`"
+    message = "every copy of `manifest.json` in DVC differs from the release `digits@2.0.0`"
     assert message in capsys.readouterr().err
     assert not list(story.root.rglob("*.tfrecord-*"))
 

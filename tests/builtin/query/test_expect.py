@@ -12,7 +12,7 @@ import pytest
 from check_support import framed
 from tests_support import flip
 
-from tfrecreg.builtin.dvc.dvc_yaml import stages_of
+from tfrecreg.builtin.dvc.pipeline import stages_of
 from tfrecreg.builtin.releases.audit import loosened
 from tfrecreg.cli.main import main
 from tfrecreg.core.check.gate import gate

@@ -19,7 +19,7 @@ from python_data_support import registry as registry  # the fixture
 from tests_support import Watcher, tree
 
 import tfrecreg
-from tfrecreg.builtin.python_data import parcel, source
+from tfrecreg.builtin.python_data import source
 from tfrecreg.core.registry.init import init
 from tfrecreg.core.registry.registry import Registry, open_registry
 from tfrecreg.core.values.errors import TfrecregError
@@ -67,12 +67,12 @@ def test_a_changed_pickle_is_never_unpickled(registry: Registry, tmp_path: Path)
     storage = registry.storage.below(".tfrecreg/stage/x/data")
     from tfrecreg.builtin.python_data.convert import Converter
 
-    split = parcel.SequenceSplit(Converter("train", None), [element(0)])
-    with parcel.parcels([split], storage, 2, Watcher()) as ((mine,), travels):
+    split = source.SequenceSplit(Converter("train", None), [element(0)])
+    with source.parcels([split], storage, 2, Watcher()) as ((mine,), travels):
         assert travels
         assert mine.open() is split
     assert mine.open().record(0).payload == split.record(0).payload  # as another process does
-    parcel._unpacked.cache_clear()
+    source._unpacked.cache_clear()
     Path(storage.root, "train.pickle").write_bytes(pickle.dumps(split) + b"x")
     with pytest.raises(TfrecregError) as caught:
         mine.open()

@@ -41,13 +41,13 @@ class OnlyInTurn(Elements):
 
 
 BAD: list[tuple[Any, dict[str, Any], str]] = [
-    ({}, {}, "`data` is empty, expected a dictionary from the names of splits to their"),
-    ([1], {}, "`data` is a `list`, expected a dictionary from the names of splits to their"),
-    ({1: []}, {}, "`data` names a split 1, which is not a text"),
+    ({}, {}, "`data` should be a dictionary from the names of splits to their elements"),
+    ([1], {}, "`data` should be a dictionary from the names of splits to their elements"),
+    ({1: []}, {}, "`data` should be a dictionary from the names of splits to their elements"),
     ({"a b": [{"x": 1}]}, {}, "`a b` is not a split name: expected letters, digits and `_`"),
     ({"train": []}, {}, "split `train` has no elements"),
     ({"train": iter(())}, {}, "split `train` has no elements"),
-    ({"train": "raw/train"}, {}, "split `train` is an object of type `str`, which holds no"),
+    ({"train": "raw/train"}, {}, "split `train`, element 0 is an object of type `str`"),
     ({"train": 5}, {}, "split `train` cannot be read: TypeError: 'int' object is"),
     ({"train": {}}, {}, "split `train` is an empty dictionary"),
     (
@@ -98,7 +98,7 @@ BAD: list[tuple[Any, dict[str, Any], str]] = [
     (
         {"train": [{"x": 1}]},
         {"key": 5},
-        "`key` should be the name of a feature or a function, found",
+        "split `train`, element 0: the result of the function `key` cannot be a key: TypeError",
     ),
     (
         {"train": [{"id": 1}, {"id": 2}, {"id": 1}]},

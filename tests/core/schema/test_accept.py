@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tfrecreg.builtin.schemas.edit import Answer, Violations, edit_schema
+from tfrecreg.builtin.schemas.accept import Answer, Violations, edit_schema
 from tfrecreg.builtin.schemas.records import SchemaPart
 from tfrecreg.core.example.model import Example
 from tfrecreg.core.example.values import bytes_feature, float_feature, int64_feature, unset_feature

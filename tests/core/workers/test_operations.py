@@ -14,7 +14,7 @@ from tfrecreg.builtin.adopt.request import AdoptRequest
 from tfrecreg.builtin.adopt.run import adopt
 from tfrecreg.builtin.export.run import export
 from tfrecreg.builtin.python_data.build import build
-from tfrecreg.builtin.releases.diff.run import diff
+from tfrecreg.builtin.releases.diff.result import diff
 from tfrecreg.builtin.releases.release import ReleaseRequest, publish, release
 from tfrecreg.builtin.salvage.run import salvage
 from tfrecreg.cli.main import main

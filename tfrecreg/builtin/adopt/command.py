@@ -161,7 +161,7 @@ def _print_adopted(console: Console, messages: Console, result: AdoptResult) -> 
         messages.print(line(("note: ", "cyan"), note))
     if result.terms:
         said = ", ".join(f"{key} {safe(text)}" for key, text in result.terms.items())
-        messages.print(line(("described beside the files: ", "cyan"), said))
+        messages.print(line(("described next to the files: ", "cyan"), said))
     if result.drafted:
         path = safe(result.schema_path, limit=1000)
         text = f"drafted {path} from the records: review it, tighten it, keep it in git"

@@ -28,11 +28,7 @@ from tfrecreg.core.records.batch import Fault, RecordBatch, StreamEnd
 from tfrecreg.core.records.hashing import FileDigest, record_digest
 from tfrecreg.core.records.index import IndexBuilder, load_index
 from tfrecreg.core.records.writer import hashed_write
-from tfrecreg.core.registry.foreign.folders import (
-    check_bare,
-    check_empty,
-    check_payloads,
-)
+from tfrecreg.core.registry.foreign.folders import check_bare, check_empty, check_payloads
 from tfrecreg.core.registry.foreign.labels import LabelsBeside, in_order
 from tfrecreg.core.registry.foreign.tfds import TfdsInfo
 from tfrecreg.core.registry.registry import Registry
@@ -136,7 +132,7 @@ class _Reading(Validator):
 
 
 class _LabelNames(AnnotationsValidator):
-    """Compares class numbers and names with the label maps beside the shards, and collects the
+    """Compares class numbers and names with the label maps next to the shards, and collects the
     names that records have. Its findings do not stop the adoption, because a map may be wrong.
     """
 

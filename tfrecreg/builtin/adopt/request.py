@@ -1,10 +1,9 @@
-"""Finds the files to adopt, their splits, order and names, and files of other tools beside them."""
+"""Finds files to adopt, their splits, order and names, and files of other tools next to them."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
@@ -30,7 +29,7 @@ from tfrecreg.core.schema.proto import parse_schema
 from tfrecreg.core.storage.paths import expect_no_url
 from tfrecreg.core.values.errors import UsageError
 from tfrecreg.core.values.reference import check_dataset_name
-from tfrecreg.core.values.shards import ShardName, normal_splits, parse_shard_name, shard_name
+from tfrecreg.core.values.shards import normal_splits, parse_shard_name, shard_name
 from tfrecreg.core.values.text import safe
 
 _PATH = 1000
@@ -38,7 +37,7 @@ _PATH = 1000
 
 @dataclass(slots=True)
 class FilesBeside:
-    """What other tools left beside the shards of an adoption."""
+    """Files of other tools next to the shards of an adoption."""
 
     infos: list[tuple[TfdsInfo, Sequence[Shard]]] = field(default_factory=list)
     """Descriptions that TFDS wrote, each with the shards in its folder."""
@@ -165,7 +164,7 @@ class AdoptRequest:
     """The feature that holds the key of a record. By default, keys consist of file names and
     numbers."""
     labels: tuple[tuple[str, str], ...] = ()
-    """For each feature, a file with class names, which overrides files beside the shards."""
+    """For each feature, a file with class names, which overrides files next to the shards."""
     pixels: tuple[tuple[str, tuple[int, int, int]], ...] = ()
     """Features that hold the pixels of an image row by row, with its height, width and channels."""
 
@@ -185,7 +184,7 @@ class KnownSchema:
 
 def known_schema(registry: Registry, request: AdoptRequest, plan: AdoptPlan) -> KnownSchema | None:
     """The schema in the request, or else the dataset's own schema, or else the schema that TFX
-    wrote beside the files. None means that a schema has to be drafted.
+    wrote next to the files. None means that a schema has to be drafted.
     """
     own = registry.dataset(request.name).schema_text()
     path = registry.dataset(request.name).schema_path
@@ -208,95 +207,68 @@ def known_schema(registry: Registry, request: AdoptRequest, plan: AdoptPlan) -> 
 _DEFAULT_SPLIT = "train"
 """The files get this split if they form a single set and their names contain no split."""
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_]*")
 
-
-@dataclass(frozen=True, slots=True)
-class _File:
-    shard: Shard
-    name: ShardName | None
-    folder: str
-
-    @property
-    def group(self) -> tuple[str, str]:
-        """What all files of a set have in common."""
-        return self.folder, self.name.stem if self.name is not None else self.base
-
-    @property
-    def base(self) -> str:
-        return self.shard.path.rpartition("/")[2]
-
-    def order(self) -> tuple[tuple[str, str], int, bytes]:
-        number = self.name.number if self.name is not None else 0
-        return self.group, number, os.fsencode(self.base)
+def _set_and_number(shard: Shard) -> tuple[tuple[str, str], int]:
+    """What all files of a set have in common, and the number of the file in its set."""
+    folder, _, base = shard.path.rpartition("/")
+    name = parse_shard_name(base)
+    return ((folder, base), 0) if name is None else ((folder, name.stem), name.number)
 
 
 def deal(
-    shards: Iterable[Shard],
+    shards: Sequence[Shard],
     rules: Sequence[tuple[str, str]],
     listed: Mapping[str, str] | None = None,
 ) -> dict[str, list[Shard]]:
     """The files by split. Splits are sorted by name, and their files by set and number."""
-    for split, _ in rules:
-        if not _NAME.fullmatch(split):
-            raise UsageError(f"`{split}` is not a split name: expected letters, digits and `_`")
-    files = []
-    for shard in shards:
-        folder, _, base = shard.path.rpartition("/")
-        files.append(_File(shard, parse_shard_name(base), folder))
-    said = _by_rules(files, rules)
-    found = {**(listed or {}), **said}
-    rest = [file for file in files if file.shard.path not in found]
+    found = {**(listed or {}), **_by_rules(shards, rules)}
+    rest = [shard for shard in shards if shard.path not in found]
     found |= _by_names(rest, alone=not found)
-    splits: dict[str, list[_File]] = defaultdict(list)
-    for file in files:
-        splits[found[file.shard.path]].append(file)
-    return {
-        split: [file.shard for file in sorted(splits[split], key=_File.order)]
-        for split in sorted(splits)
-    }
+    ordered = sorted(shards, key=lambda each: (_set_and_number(each), os.fsencode(each.path)))
+    splits: dict[str, list[Shard]] = {split: [] for split in sorted(found.values())}
+    for shard in ordered:
+        splits[found[shard.path]].append(shard)
+    return splits
 
 
-def _by_rules(files: Sequence[_File], rules: Sequence[tuple[str, str]]) -> dict[str, str]:
+def _by_rules(shards: Sequence[Shard], rules: Sequence[tuple[str, str]]) -> dict[str, str]:
     found: dict[str, str] = {}
     for split, glob in rules:
-        taken = [file for file in files if PurePosixPath(file.shard.path).match(glob)]
+        taken = [shard for shard in shards if PurePosixPath(shard.path).match(glob)]
         if not taken:
-            raise UsageError(f"`--split {split}={glob}` matches none of the {len(files)} files")
-        for file in taken:
-            if found.setdefault(file.shard.path, split) != split:
+            raise UsageError(f"`--split {split}={glob}` matches none of the {len(shards)} files")
+        for shard in taken:
+            if (other := found.setdefault(shard.path, split)) != split:
                 raise UsageError(
-                    f"`{file.shard.name}` is in the split "
-                    f"`{found[file.shard.path]}` and in `{split}`, according "
-                    "to `--split`"
+                    f"`{shard.name}` is in the split `{other}` and in `{split}`, according to "
+                    "`--split`"
                 )
     return found
 
 
-def _by_names(files: Sequence[_File], *, alone: bool) -> dict[str, str]:
+def _by_names(shards: Sequence[Shard], *, alone: bool) -> dict[str, str]:
     """The split of each file, according to its name. `alone` means that no other file has a
     split."""
-    owner: dict[str, _File] = {}
+    owner: dict[str, Shard] = {}
     found: dict[str, str] = {}
-    sets = {file.group for file in files}
-    for file in files:
-        split = file.shard.split
-        if not split and alone and len(sets) == 1:
-            split = _DEFAULT_SPLIT
+    sets = {shard.path: _set_and_number(shard)[0] for shard in shards}
+    default = _DEFAULT_SPLIT if alone and len({*sets.values()}) == 1 else ""
+    for shard in shards:
+        split = shard.split or default
         if not split:
+            base = shard.path.rpartition("/")[2]
             raise UsageError(
-                f"no split is known for `{file.shard.name}`",
-                hint=f"name it with --split NAME=GLOB, such as --split train='{file.base}'",
+                f"no split is known for `{shard.name}`",
+                hint=f"name it with --split NAME=GLOB, such as --split train='{base}'",
             )
         split = re.sub(r"[^A-Za-z0-9_]", "_", split)
-        first = owner.setdefault(split, file)
-        if first.group != file.group:
+        first = owner.setdefault(split, shard)
+        if sets[first.path] != sets[shard.path]:
             raise UsageError(
-                f"`{first.shard.name}` and "
-                f"`{file.shard.name}` belong to two sets, but both would be the "
+                f"`{first.name}` and `{shard.name}` belong to two sets, but both would be the "
                 f"split `{split}`: name splits with `--split NAME=GLOB`"
             )
-        found[file.shard.path] = split
+        found[shard.path] = split
     return found
 
 
@@ -322,7 +294,7 @@ class AdoptPlan:
     base: str
     """Absolute path of the folder with all files. File names in keys are relative to it."""
     beside: FilesBeside = field(default_factory=FilesBeside)
-    """What other tools left beside the shards."""
+    """Files of other tools next to the shards."""
 
     def splits(self) -> dict[str, list[PlannedFile]]:
         """The files by split, in order."""
@@ -359,10 +331,9 @@ def plan_adoption(registry: Registry, request: AdoptRequest) -> AdoptPlan:
     dealt = deal(named, request.splits, beside.splits())
     for split, shards in dealt.items():
         for number, shard in enumerate(shards):
+            path = shard_name(request.name, split, number, len(shards))  # refuses odd names
             if request.how == "in-place":
                 path = os.path.relpath(f"/{shard.path}", folder)
-            else:
-                path = shard_name(request.name, split, number, len(shards))
             entry = shard.storage.stat(shard.path)
             placed = replace(shard, split=split, number=number)
             files.append(PlannedFile(placed, path, entry.size if entry is not None else 0))

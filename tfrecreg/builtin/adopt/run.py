@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from blake3 import blake3
@@ -20,14 +21,15 @@ from tfrecreg.builtin.adopt.request import (
     known_schema,
     plan_adoption,
 )
+from tfrecreg.core.build.conclude import split_entries
 from tfrecreg.core.build.state import expect_no_foreign_files, expect_no_loss, remove_leftovers
 from tfrecreg.core.check.gate import expect_policy
 from tfrecreg.core.example.kinds import PayloadKind
 from tfrecreg.core.example.sequences import PayloadSketch
 from tfrecreg.core.plugins.bundled import OURS
 from tfrecreg.core.records.gzip_writer import Compression
-from tfrecreg.core.records.hashing import ContentHasher, FileDigest, hash_both
-from tfrecreg.core.records.index import INDEX_LIMIT, INDEX_MAGIC, load_index
+from tfrecreg.core.records.hashing import FileDigest, hash_both
+from tfrecreg.core.records.index import INDEX_LIMIT, INDEX_MAGIC
 from tfrecreg.core.records.writer import hashed_write
 from tfrecreg.core.registry import layout
 from tfrecreg.core.registry.files import raw_totals
@@ -78,7 +80,7 @@ from tfrecreg.core.workers.interface import Engine
 from tfrecreg.core.workers.local import LocalEngine
 
 _RESERVED = (LABELS_NAME, LEDGER_NAME)
-"""Files that every build has beside its manifest. The ledger of an adopted build is empty."""
+"""Files that every build has next to its manifest. The ledger of an adopted build is empty."""
 _DESCRIBED = (PayloadKind.EXAMPLE, PayloadKind.SEQUENCE_EXAMPLE)
 """The kinds of payloads that a schema describes."""
 
@@ -103,7 +105,7 @@ class AdoptResult:
     notes: tuple[str, ...] = ()
     """One escaped line per file or folder that is used, left out or unreadable."""
     terms: Mapping[str, str] = field(default_factory=dict)
-    """License, description, citation and so on, if a description beside the files has them."""
+    """License, description, citation and so on, if a description next to the files has them."""
 
     def to_json(self) -> dict[str, Any]:
         """The document of ``adopt --json``."""
@@ -171,11 +173,6 @@ def _replaceable(registry: Registry, plan: AdoptPlan) -> Manifest | None:
     return before
 
 
-def _index_entry(file: PlannedFile) -> str:
-    """The path of a shard's index in the build's folder."""
-    return f"{INDEX_FOLDER}/{file.path}.index"
-
-
 @dataclass(frozen=True)
 class _Adoption:
     change: Transaction
@@ -206,7 +203,7 @@ class _Adoption:
         if key is None and self.in_place and before is not None:
             key = before.source.options.get(KEY)
         if known is not None and known.is_new and request.schema is None:
-            notes.append(f"the schema was taken from `{safe(known.path)}` beside the files")
+            notes.append(f"the schema was taken from `{safe(known.path)}` next to the files")
         beside = LabelsBeside()  # class names from the user or the build take precedence
         if not self.in_place and not request.labels:
             beside = labels_beside([file.shard for file in plan.files])
@@ -221,12 +218,7 @@ class _Adoption:
             engine=self.engine,
             progress=self.progress,
         )
-        kinds = done.kinds()
-        if mostly_examples(kinds):
-            kind = PayloadKind.EXAMPLE
-        else:  # the most frequent kind
-            rest = [each for each in PayloadKind if each is not PayloadKind.EXAMPLE]
-            kind = max(rest, key=lambda each: kinds.get(each.value, 0))
+        kind = _main_kind(done.kinds())
         schema = self._schema(done, kind)
         self._expect_pixels(done, schema)
         compression = _compression(done)
@@ -234,14 +226,21 @@ class _Adoption:
             expect_unique(plan, done, scratch, key)
         elif before is not None and self.in_place:
             self._keep_indexes(before, done, scratch)
-        splits, content = _split_entries(plan, scratch)
+        shards = _shard_entries(plan, done)
+        for file, shard in zip(plan.files, shards, strict=True):
+            examined = index_path(file.shard.split, file.shard.number)
+            self.staged.link(f"examined/{examined}", f"build/{shard.index}")
+        splits, content = split_entries(shards, build)
         if not self.in_place:
             expect_no_loss(self.change.dataset, before, content)
         others = list(self._bystanders()) if self.in_place else []
         placed = self._place(done, build)
-        for file in plan.files:
-            examined = index_path(file.shard.split, file.shard.number)
-            self.staged.link(f"examined/{examined}", f"build/{_index_entry(file)}")
+        shards = [
+            replace(shard, bytes=found.bytes, blake3=found.blake3, sha256=found.sha256)
+            for shard, found in zip(shards, placed, strict=True)
+        ]
+        indexes = zip(shards, done.seen, strict=True)
+        others += [FileEntry.of(shard.index, part.index) for shard, (_, part) in indexes]
         labels = self._labels(done)
         encoded = schema.encode("utf-8")
         own = {LABELS_NAME: canonical_json(dict(labels)) + b"\n", LEDGER_NAME: b""}
@@ -251,9 +250,9 @@ class _Adoption:
         options = {PAYLOADS: kind.value, **({KEY: key} if key is not None else {})}
         manifest = self._manifest(
             done,
-            placed,
-            others,
-            splits,
+            shards=shards,
+            files=sorted(others, key=lambda entry: entry.path),
+            splits=splits,
             content=content,
             raw=raw,
             labels=labels,
@@ -267,7 +266,7 @@ class _Adoption:
         return AdoptResult(
             manifest=manifest,
             folder=layout.build_folder(plan.dataset),
-            kinds=kinds,
+            kinds=done.kinds(),
             findings=done.findings,
             schema_path=self.change.dataset.schema_path,
             drafted=known is None and kind in _DESCRIBED,
@@ -276,16 +275,8 @@ class _Adoption:
             terms=plan.beside.terms(),
         )
 
-    def _manifest(
-        self,
-        done: Examination,
-        placed: Sequence[FileDigest],
-        others: Iterable[FileEntry],
-        splits: list[SplitEntry],
-        **rest: Any,
-    ) -> Manifest:
+    def _manifest(self, done: Examination, *, splits: list[SplitEntry], **rest: Any) -> Manifest:
         """The sealed manifest of the build."""
-        shards, indexes = _shard_entries(self.plan, done, placed)
         features: Counter[str] = Counter()
         for _, part in done.seen:
             features.update(part.features)
@@ -293,8 +284,6 @@ class _Adoption:
             format_version=FORMAT_VERSION,
             dataset=self.plan.dataset,
             splits=splits,
-            shards=shards,
-            files=sorted([*others, *indexes], key=lambda entry: entry.path),
             ledger={each.name: Ledger(items=each.records, written=each.records) for each in splits},
             features=dict(sorted(features.items())),
             codecs={},
@@ -390,18 +379,16 @@ class _Adoption:
             yield FileEntry.of(path, hash_both(folder, path))
 
     def _place(self, done: Examination, build: Storage) -> list[FileDigest]:
-        """Copy or link every file into the build, and verify that it has not changed since the
-        examination.
-        """
+        """Copy or link every file into the build."""
         how, name = self.plan.how, self.plan.dataset
         doing = {"copy": "copying", "link": "linking", "in-place": "hashing"}[how]
         placed = self.engine.map(
-            _place_shard,
+            partial(_place_shard, how, build),
             (
-                _PlaceTask(file, how, build, part.end.blake3 or "", part.end.records)
+                (file, part.end.blake3 or "", part.end.records)
                 for file, (_, part) in zip(self.plan.files, done.seen, strict=True)
             ),
-            cost=lambda task, hashed: (task.records, hashed.bytes),
+            cost=lambda task, hashed: (task[2], hashed.bytes),
             label=f"{doing} {name}",
             total=sum(part.end.records for _, part in done.seen),
             progress=self.progress,
@@ -458,6 +445,14 @@ class _Adoption:
         )
 
 
+def _main_kind(kinds: Mapping[str, int]) -> PayloadKind:
+    """Examples if most payloads are Examples; otherwise the most frequent other kind."""
+    if mostly_examples(kinds):
+        return PayloadKind.EXAMPLE
+    rest = [each for each in PayloadKind if each is not PayloadKind.EXAMPLE]
+    return max(rest, key=lambda each: kinds.get(each.value, 0))
+
+
 def _compression(done: Examination) -> Compression:
     """The compression of all files. Empty files are ignored."""
     found: dict[str, str] = {}
@@ -471,46 +466,22 @@ def _compression(done: Examination) -> Compression:
     return "gzip" if "gzip" in found else "none"
 
 
-def _split_entries(plan: AdoptPlan, scratch: Storage) -> tuple[list[SplitEntry], str]:
-    """The entry of each split, and the content digest of all splits."""
-    everything = ContentHasher()
-    entries = []
-    for split, files in plan.splits().items():
-        alone = ContentHasher()
-        alone.add(split, b"")
-        records = size = 0
-        for file in files:
-            index = load_index(scratch, index_path(split, file.shard.number))
-            for hasher in (alone, everything):
-                hasher.add(split, index.digests.tobytes())
-            records += len(index)
-            size += int(index.lengths.sum())
-        content = alone.hexdigest()
-        entries.append(SplitEntry(name=split, records=records, payload_bytes=size, content=content))
-    return entries, everything.hexdigest()
-
-
-def _shard_entries(
-    plan: AdoptPlan, done: Examination, placed: Sequence[FileDigest]
-) -> tuple[list[ShardEntry], list[FileEntry]]:
-    """The entries of the shards and of their indexes."""
-    shards, indexes = [], []
-    for file, (_, part), hashed in zip(plan.files, done.seen, placed, strict=True):
-        shards.append(
-            ShardEntry(
-                path=file.path,
-                bytes=hashed.bytes,
-                blake3=hashed.blake3,
-                sha256=hashed.sha256,
-                split=file.shard.split,
-                records=part.end.records,
-                payload_bytes=part.end.payload_bytes,
-                stream_blake3=part.end.stream_blake3 or "",
-                index=_index_entry(file),
-            )
+def _shard_entries(plan: AdoptPlan, done: Examination) -> list[ShardEntry]:
+    """The entries of the shards. They lack the size and the digests of their files."""
+    return [
+        ShardEntry(
+            path=file.path,
+            bytes=0,
+            blake3="",
+            sha256="",
+            split=file.shard.split,
+            records=part.end.records,
+            payload_bytes=part.end.payload_bytes,
+            stream_blake3=part.end.stream_blake3 or "",
+            index=f"{INDEX_FOLDER}/{file.path}.index",
         )
-        indexes.append(FileEntry.of(_index_entry(file), part.index))
-    return shards, indexes
+        for file, (_, part) in zip(plan.files, done.seen, strict=True)
+    ]
 
 
 def _salvage_mark(done: Examination) -> str | None:
@@ -534,34 +505,23 @@ def _salvage_mark(done: Examination) -> str | None:
     return next(iter(found), None)
 
 
-@dataclass(frozen=True, slots=True)
-class _PlaceTask:
-    """What a worker needs to copy or link one shard. Picklable."""
-
-    file: PlannedFile
-    how: How
-    folder: Storage
-    """Storage whose root is the folder of the unfinished build."""
-    blake3: str
-    """Digest of the file when it was examined."""
-    records: int
-    """Number of records when the file was examined."""
-
-
-def _place_shard(task: _PlaceTask) -> FileDigest:
-    """Copy or link the shard, and verify that it has not changed since the examination."""
-    shard = task.file.shard
-    if task.how == "copy":
-        with task.folder.create(task.file.path) as writer:
+def _place_shard(how: How, build: Storage, task: tuple[PlannedFile, str, int]) -> FileDigest:
+    """Copy or link the shard into the build, and verify that it has not changed since the
+    examination. A task has the digest and the number of records that were found then.
+    """
+    file, digest, _ = task
+    shard = file.shard
+    if how == "copy":
+        with build.create(file.path) as writer:
             found = hash_both(shard.storage, shard.path, writer)
-    elif task.how == "link":
-        task.folder.link(shard.path, task.file.path, origin=shard.storage)
-        found = hash_both(task.folder, task.file.path)
+    elif how == "link":
+        build.link(shard.path, file.path, origin=shard.storage)
+        found = hash_both(build, file.path)
     else:
         found = hash_both(shard.storage, shard.path)
-    if found.blake3 != task.blake3:
+    if found.blake3 != digest:
         raise UsageError(
-            f"`{shard.name}` changed while it was adopted: blake3 was {task.blake3[:16]}…, now it "
-            f"is {found.blake3[:16]}…"
+            f"`{shard.name}` changed while it was adopted: blake3 was {digest[:16]}…, now it is "
+            f"{found.blake3[:16]}…"
         )
     return found

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from fractions import Fraction
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 
@@ -27,8 +25,6 @@ from tfrecreg.core.schema.proto import parse_schema
 from tfrecreg.core.storage.interface import Readable
 from tfrecreg.core.values.errors import ManifestError, RawDataError, UsageError
 from tfrecreg.core.values.text import did_you_mean, safe
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,14 +133,10 @@ def find_parents(raw: Readable, inputs: Sequence[str]) -> tuple[Ancestor, ...]:
 
 
 def _registry(raw: Readable) -> Registry:
-    with suppress(UsageError):
-        registry = open_registry(raw.root)
-        if os.path.realpath(raw.root) == os.path.realpath(registry.storage.root):
-            return registry
-    raise RawDataError(
-        f"`{raw.root}` is not the folder of a registry, but the source `tfrecreg` reads versions "
-        "from a registry"
-    )
+    registry = open_registry(raw.root)
+    if os.path.realpath(raw.root) != os.path.realpath(registry.storage.root):
+        raise RawDataError(f"`{raw.root}` is not the folder of a registry")
+    return registry
 
 
 def _parent(registry: Registry, raw: Readable, resolved: Build | Release) -> Ancestor:
@@ -278,8 +270,6 @@ def choose_features(entries: tuple[str, ...], known: Iterable[str]) -> dict[str,
             raise UsageError(
                 f"`features` names `{entry}`, which no parent has{did_you_mean(entry, names)}"
             )
-        if new and len(matching) > 1:
-            raise UsageError(f"`features` gives {len(matching)} features the name `{new}`")
         for name in matching:
             # An exact name takes precedence over a pattern.
             if name == entry or name not in asked:
@@ -289,11 +279,6 @@ def choose_features(entries: tuple[str, ...], known: Iterable[str]) -> dict[str,
         if new and taken.setdefault(new, name) != name:
             raise UsageError(f"`features` gives the name `{new}` to `{taken[new]}` and `{name}`")
     return {name: new for name, new in chosen.items() if new}
-
-
-def renamed(values: Mapping[str, T], chosen: Mapping[str, str]) -> dict[str, T]:
-    """The values of the kept features, by their new names."""
-    return {chosen[name]: value for name, value in values.items() if name in chosen}
 
 
 def renamed_labels(

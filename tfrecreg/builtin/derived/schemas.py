@@ -270,6 +270,8 @@ def _other_lengths(name: str, found: int, expected: int) -> UnfitRecord:
 
 _WIDENED = ("presence", "int_domain", "float_domain", "string_domain", "value_count")
 """Fields of a feature's declaration that are widened if parents differ."""
+_BOUNDS = {"min_fraction": min, "min_count": min, "min": min, "max": max}
+"""Fields of these fields, and the function that finds the wider of two bounds."""
 
 
 def merge_schemas(parents: Sequence[Ancestor], classes: Classes, chosen: Mapping[str, str]) -> str:
@@ -341,31 +343,22 @@ def _widen(feature: Any, other: Any, parents: tuple[Ancestor, Ancestor]) -> None
         )
     if not fixed:  # one declaration allows several numbers of values
         feature.ClearField("shape")
-    if feature.HasField("presence") and other.HasField("presence"):
-        for name in ("min_fraction", "min_count"):
-            _widen_bound(feature.presence, other.presence, name, min)
-    else:
-        feature.ClearField("presence")
-    for name in _WIDENED[1:]:
+    for name in _WIDENED:
         if not (feature.HasField(name) and other.HasField(name)):
             feature.ClearField(name)
             continue
         mine, others = getattr(feature, name), getattr(other, name)
         if name == "string_domain":
             mine.value.extend(each for each in others.value if each not in mine.value)
-            continue
-        _widen_bound(mine, others, "min", min)
-        _widen_bound(mine, others, "max", max)
-        for flag in ("disallow_nan", "disallow_inf"):
-            if name == "float_domain" and not getattr(others, flag):
+        for bound in _BOUNDS.keys() & mine.DESCRIPTOR.fields_by_name.keys():
+            if mine.HasField(bound) and others.HasField(bound):
+                wider = _BOUNDS[bound](getattr(mine, bound), getattr(others, bound))
+                setattr(mine, bound, wider)
+            else:
+                mine.ClearField(bound)
+        for flag in ("disallow_nan", "disallow_inf") if name == "float_domain" else ():
+            if not getattr(others, flag):
                 mine.ClearField(flag)
-
-
-def _widen_bound(mine: Any, others: Any, name: str, wider: Any) -> None:
-    if mine.HasField(name) and others.HasField(name):
-        setattr(mine, name, wider(getattr(mine, name), getattr(others, name)))
-    else:
-        mine.ClearField(name)
 
 
 def _add_domains(merged: Any, message: Any, parent: Ancestor) -> None:

@@ -7,11 +7,11 @@ record has the same bytes as in its parent, unless its classes or features chang
 from __future__ import annotations
 
 import struct
-from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,6 @@ from tfrecreg.builtin.derived.parents import (
     DerivedOptions,
     choose_features,
     find_parents,
-    renamed,
     renamed_labels,
     renames,
     share_of,
@@ -107,7 +106,6 @@ class RecordSelection:
 
     def _sampled(self) -> Iterator[Taken]:
         for place, parent in enumerate(self._parents):
-            parent.expect_here()
             matching: list[_Numbers] | None = None
             if self._options.where is not None:
                 # Needs DuckDB, which only a condition uses.
@@ -129,28 +127,25 @@ class RecordSelection:
         A record of several classes is taken unless all of them have reached `limit`. All records
         without a class count as one class.
         """
-        indexes: dict[tuple[int, int], Index] = {}
-        splits: dict[str, list[tuple[int, int, int, int, frozenset[tuple[str, int]]]]] = {}
+        every: list[Taken] = []
+        splits: dict[str, list[tuple[int, int, int, frozenset[tuple[str, int]]]]] = {}
         for each in found:
-            indexes[each.parent, each.shard] = each.index
             split = self._parents[each.parent].shards[each.shard].split
-            candidates = splits.setdefault(split, [])
             for number, classes in self._classes_of(each):
                 if classes is not None:
                     order = key_hash(_LIMIT, each.index.key(number))
-                    candidates.append((order, each.parent, each.shard, number, classes))
-        chosen: dict[tuple[int, int], list[int]] = {}
+                    splits.setdefault(split, []).append((order, len(every), number, classes))
+            every.append(each)
+        chosen: dict[int, list[int]] = {}
         for candidates in splits.values():
             full: Counter[tuple[str, int]] = Counter()
-            candidates.sort(key=lambda each: each[:4])
-            for _, parent, shard, number, classes in candidates:
+            for _, place, number, classes in sorted(candidates, key=lambda each: each[:3]):
                 counted = classes or {("", 0)}
                 if any(full[each] < limit for each in counted):
                     full.update(counted)
-                    chosen.setdefault((parent, shard), []).append(number)
-        for (parent, shard), index in indexes.items():
-            numbers = np.array(sorted(chosen.get((parent, shard), ())), np.int64)
-            yield Taken(parent, shard, index, numbers)
+                    chosen.setdefault(place, []).append(number)
+        for place, each in enumerate(every):
+            yield replace(each, numbers=np.array(sorted(chosen.get(place, ())), np.int64))
 
     def _classes_of(self, taken: Taken) -> Iterator[tuple[int, frozenset[tuple[str, int]] | None]]:
         """The number and the classes of each record. None means that the record is left out."""
@@ -170,25 +165,14 @@ class RecordSelection:
 
 def _together(taken: Taken) -> Iterator[list[int]]:
     """Groups of record numbers. The payloads of a group have about :data:`_TOGETHER` bytes."""
-    stretch: list[int] = []
-    size = 0
-    for number in taken.numbers.tolist():
-        stretch.append(number)
-        size += int(taken.index.lengths[number])
-        if size > _TOGETHER:
-            yield stretch
-            stretch, size = [], 0
-    if stretch:
-        yield stretch
+    ends = np.cumsum(taken.index.lengths[taken.numbers], dtype=np.int64)
+    firsts = np.flatnonzero(np.diff(ends // _TOGETHER)) + 1
+    return (group.tolist() for group in np.split(taken.numbers, firsts))
 
-
-T = TypeVar("T", Reader, Records)
 
 _PLACE = struct.Struct("<HIIqq16s")
 _OPEN = 32
-"""Maximum number of files that a worker keeps open."""
-_RECORDS_OPEN = 4
-"""Maximum number of gzip shards that a worker keeps open, with their lists of members."""
+"""Maximum number of shards that a worker keeps open."""
 
 
 class RecordPlace(NamedTuple):
@@ -204,35 +188,16 @@ class RecordPlace(NamedTuple):
     """The digest of the record, from the index."""
 
 
-class _Open(Generic[T]):
-    """Keeps the most recently used objects open, and closes the others."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._held: OrderedDict[tuple[int, int], T] = OrderedDict()
-
-    def get(self, key: tuple[int, int], opening: Callable[[], T]) -> T:
-        """The object with that key, which is opened if necessary."""
-        found = self._held.pop(key, None)
-        if found is None:
-            found = opening()
-            if len(self._held) >= self._most:
-                self._held.popitem(last=False)[1].close()
-        self._held[key] = found
-        return found
-
-    def __del__(self) -> None:
-        for each in self._held.values():
-            each.close()
-
-
 class ParentReader:
-    """Reads records of the parents, and keeps some files open."""
+    """Reads records of the parents, and keeps the most recently used shards open."""
 
     def __init__(self, parents: Sequence[Ancestor]) -> None:
         self._parents = parents
-        self._files: _Open[Reader] = _Open(_OPEN)
-        self._records: _Open[Records] = _Open(_RECORDS_OPEN)
+        self._open: dict[tuple[int, int], Reader | Records] = {}
+
+    def __del__(self) -> None:
+        for each in self._open.values():
+            each.close()
 
     def read(self, place: RecordPlace) -> tuple[Example, str]:
         """The features of a record, and the reason why a build cannot store it (empty if it can).
@@ -258,10 +223,17 @@ class ParentReader:
     def _payload(self, parent: Ancestor, shard: ShardEntry, place: RecordPlace) -> bytes | None:
         """The payload; None if its frame or a checksum is wrong."""
         key = place.parent, place.shard
-        if parent.manifest.compression == "gzip":
-            opening = lambda: parent.records(shard, parent.index(shard))  # noqa: E731
-            return self._records.get(key, opening)[place.number]
-        file = self._files.get(key, lambda: parent.raw.open(parent.path(shard)))
+        file = self._open.pop(key, None)
+        if file is None:
+            if parent.manifest.compression == "gzip":
+                file = parent.records(shard, parent.index(shard))
+            else:
+                file = parent.raw.open(parent.path(shard))
+            if len(self._open) >= _OPEN:
+                self._open.pop(next(iter(self._open))).close()
+        self._open[key] = file
+        if isinstance(file, Records):
+            return file[place.number]
         frame = file.read_at(place.offset, place.length + OVERHEAD)
         payload = frame[HEADER_BYTES : HEADER_BYTES + place.length]
         footer = frame[HEADER_BYTES + place.length :]
@@ -391,14 +363,8 @@ class DerivedSource(Source):
                             "the names of datasets before keys"
                         )
                 length = int(taken.index.lengths[number])
-                place = RecordPlace(
-                    parent=taken.parent,
-                    shard=taken.shard,
-                    number=number,
-                    offset=int(offsets[number]),
-                    length=length,
-                    digest=taken.index.digests[number].tobytes(),
-                )
+                offset, digest = int(offsets[number]), taken.index.digests[number].tobytes()
+                place = RecordPlace(taken.parent, taken.shard, number, offset, length, digest)
                 found = True
                 yield Item(split, key, length, _PLACE.pack(*place))
         for split, times in sorted(selection.left_out.items()):
@@ -421,7 +387,8 @@ class DerivedSource(Source):
         except UnfitRecord as error:
             return Skipped(item.split, item.key, "SRC113", str(error))
         if self.options.features:
-            changed = renamed(changed, plan.chosen)
+            chosen = plan.chosen
+            changed = {chosen[name]: each for name, each in changed.items() if name in chosen}
         if not left_out:
             return changed
         what = f"{count(left_out, 'object')} of classes that `classes` leaves out"

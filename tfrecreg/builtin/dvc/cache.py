@@ -250,7 +250,7 @@ def shared_folder(root: str) -> str:
 def stale(
     root: str, kept: Collection[str], linked: Collection[str], refs: Sequence[str], mark: str
 ) -> list[Path]:
-    """Unreferenced objects in the cache, if their folder contains the file `mark`. To remove the
+    """The objects in the cache of unreferenced folders that contain the file `mark`. To remove the
     objects, take DVC's lock before this call, and release it after the removal.
 
     If the cache lacks the list of a referenced folder, the list is read from the default remote. If

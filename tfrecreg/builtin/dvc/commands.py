@@ -120,8 +120,7 @@ def gc_command(session: Session, apply: bool, remote: str | None) -> None:
 @session_command("pipeline")
 @click.argument("names", nargs=-1, metavar="[NAME..]", shell_complete=complete.datasets)
 @options_of(
-    "upkeep:Keeping.pipeline",
-    check={"help": "Write nothing; exit with 1 if `dvc.yaml` is stale."},
+    "upkeep:Keeping.pipeline", check={"help": "Write nothing; exit with 1 if `dvc.yaml` is stale."}
 )
 def pipeline_command(session: Session, names: tuple[str, ...], check: bool, artifacts: bool) -> int:
     """Write or update the stages of datasets in dvc.yaml.

@@ -19,7 +19,7 @@ from contextvars import ContextVar
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from tfrecreg.core.registry.git import work_tree
 from tfrecreg.core.storage.paths import path_text
@@ -54,15 +54,6 @@ def available() -> bool:
 def usable(root: str) -> bool:
     """Whether `root` is in a DVC repository and DVC is installed."""
     return initialised(root) and available()
-
-
-class Kept(NamedTuple):
-    """A folder in DVC's cache."""
-
-    value: str
-    """DVC's hash of the folder (``….dir``)."""
-    files: dict[str, str]
-    """For each path in the folder, the absolute path of the object in the cache."""
 
 
 def initialised(root: str) -> bool:
@@ -110,7 +101,7 @@ def locked(root: str, waiting: Callable[[], None] | None = None) -> Iterator[Non
             stack.enter_context(exclusive(str(path), waiting))
         except OSError as error:
             raise StorageError(
-                f"DVC's lock `{path_text(str(path))}` cannot be taken: {error.strerror}",
+                f"DVC's lock `{path_text(str(path))}` cannot be taken: {error.strerror}"
             ) from error
         token = _locked.set(_locked.get() | {folder})
         try:
@@ -137,9 +128,10 @@ def initialise(root: str) -> None:
         Repo.init(str(where), no_scm=tree is None, subdir=below).close()
 
 
-def keep(root: str, folder: str, adding: Callable[[], None] | None = None) -> Kept:
+def keep(root: str, folder: str, adding: Callable[[], None]) -> tuple[str, dict[str, str]]:
     """Ensure that DVC's cache has `folder`. Adds it like `dvc add`, unless a stage has it as
-    output.
+    output. Returns DVC's hash of the folder (``….dir``), and for each path in the folder the
+    absolute path of the object in the cache.
 
     DVC does not verify objects that are already in its cache. A caller that needs verified bytes
     must hash them. The caller must take DVC's lock (:func:`locked`) before this call, and keep it
@@ -150,10 +142,9 @@ def keep(root: str, folder: str, adding: Callable[[], None] | None = None) -> Ke
         where = Path(root).resolve() / folder
         value = _made_by_stage(repo, where, folder)
         if value is None:
-            if adding is not None:
-                adding()
+            adding()
             value = str(repo.add(str(where))[0].outs[0].hash_info.value)
-        return Kept(value, _listed(repo, value))
+        return value, _listed(repo, value)
 
 
 def _made_by_stage(repo: Any, where: Path, folder: str) -> str | None:
@@ -165,7 +156,7 @@ def _made_by_stage(repo: Any, where: Path, folder: str) -> str | None:
     value = made[0].hash_info.value if made[0].hash_info is not None else None
     if not isinstance(value, str) or made[0].workspace_status():
         raise UsageError(
-            f"`{folder}` is not what `{LOCK_NAME}` records for the stage `{name}`",
+            f"`{folder}` differs from what `{LOCK_NAME}` records for the stage `{name}`",
             hint=f"dvc repro {name}; or, to keep the current data: dvc commit {name}",
         )
     if made[0].changed_cache():

@@ -174,8 +174,8 @@ def _in_cache(
         return
     if outside := cache.shared_folder(root):
         progress.note(
-            f"nothing is removed from DVC's cache `{safe(outside, limit=1000)}`, as it is outside "
-            "this repository and others may use it"
+            f"nothing is removed from DVC's cache `{safe(outside, limit=1000)}`: it is outside "
+            "this repository, so others may use it"
         )
         return
     for path in cache.abandoned(root):

@@ -47,7 +47,8 @@ class _Dvc:
         value = _cached_hash(change, folder, build) or _cached_hash(change, folder, build)
         if value is None:
             raise FailureError(
-                f"`{folder}` differs from its copy in DVC's cache: another process is changing one"
+                f"`{folder}` differs from its copy in DVC's cache: another process is changing one "
+                "of them"
             )
         return value
 
@@ -158,8 +159,7 @@ def _cached_hash(change: Transaction, folder: str, build: Manifest) -> str | Non
     storage = dataset.registry.storage
     note = partial(progress.note, f"dvc add {folder}")
     with working(progress, f"keeping {dataset}", 0):
-        kept = dvc.keep(storage.root, folder, note)
-
+        value, files = dvc.keep(storage.root, folder, note)
     try:
         expect_intact(
             build,
@@ -167,20 +167,20 @@ def _cached_hash(change: Transaction, folder: str, build: Manifest) -> str | Non
             what=f"nothing was released: the bytes of `{dataset}` in DVC's cache",
             hint=repair_hint(dataset.name),
             progress=progress,
-            places={path: at.lstrip("/") for path, at in kept.files.items()},
+            places={path: at.lstrip("/") for path, at in files.items()},
         )
     except RefusedError:
         here = f"{storage.root}/{folder}"
-        if cache.remove_corrupt({f"{here}/{path}": at for path, at in kept.files.items()}):
+        if cache.remove_corrupt({f"{here}/{path}": at for path, at in files.items()}):
             return None
         for path in (*build.entries, MANIFEST_NAME):
-            if path not in kept.files and storage.stat(f"{folder}/{path}") is not None:
+            if path not in files and storage.stat(f"{folder}/{path}") is not None:
                 raise FailureError(
                     f"DVC did not add `{folder}/{path}` to its cache, and gave no reason",
                     hint=f"`dvc add {folder}` shows more",
                 ) from None
         raise
-    return kept.value
+    return value
 
 
 def _restore(change: Transaction, pointer: str, before: bytes | None) -> None:

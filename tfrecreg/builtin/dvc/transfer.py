@@ -207,7 +207,9 @@ def _is_here(release: Release, folder: str, progress: Progress) -> bool:
     with working(progress, f"verifying {release.name}", 0):
         first = next(altered(release.manifest, release.storage(), progress), None)
     if first is not None:
-        progress.note(f"`{folder}/{safe(first.path)}` {first.fault}: fetching all of it again")
+        progress.note(
+            f"`{folder}/{safe(first.path)}` {first.fault}: fetching the whole release again"
+        )
     return first is None
 
 
@@ -255,7 +257,7 @@ def obtain(
         again = cloud.fetch(root, folder, remote, wrong, distrusted=wrong, required=required)
         for path in _copy_all(manifest, again, staged, progress):
             raise RefusedError(
-                f"DVC's copies of `{path}` all differ from the release `{folder.name}`"
+                f"every copy of `{path}` in DVC differs from the release `{folder.name}`"
             )
         found.objects += again.objects
         found.lost += again.lost

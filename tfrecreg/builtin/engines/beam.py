@@ -147,7 +147,8 @@ class _Pipelines(Executor):
             raise self._error
         if self._sent & self._futures.keys():
             raise FailureError(
-                f"a Beam pipeline ended without all outcomes in `{safe(str(self._folder))}`",
+                "a Beam pipeline ended, but the outcomes of some tasks are missing in "
+                f"`{safe(str(self._folder))}`",
                 hint="name a folder that the workers share: `--engine-option folder=DIR`",
             )
         self._sent = set(self._futures)

@@ -47,10 +47,7 @@ class FuturesEngine(ExecutorEngine):
                 options[key] = _WORDS[text.lower()]
             elif isinstance(text, str) and text.isascii() and text.removeprefix("-").isdecimal():
                 options[key] = int(text)
-        try:
-            takes_jobs = "max_workers" in inspect.signature(make).parameters
-        except ValueError:  # a built-in has no signature
-            takes_jobs = False
-        if self.request.jobs is not None and takes_jobs:
-            options.setdefault("max_workers", self.request.jobs)
+        jobs = self.request.jobs
+        if jobs is not None and "max_workers" in inspect.signature(make).parameters:
+            options.setdefault("max_workers", jobs)
         return options

@@ -26,8 +26,7 @@ from tfrecreg.builtin.pages.content import (
 )
 from tfrecreg.builtin.pages.records import PagePlace, PageRecord, read_records
 from tfrecreg.builtin.pages.survey import EXTREMES, Survey, SurveyValidator, merged
-from tfrecreg.builtin.releases.diff.result import RecordDiff
-from tfrecreg.builtin.releases.diff.run import diff
+from tfrecreg.builtin.releases.diff.result import RecordDiff, diff
 from tfrecreg.builtin.statistics.make import Stats, StatsOfCheck
 from tfrecreg.builtin.statistics.tfdv import missing_tfdv
 from tfrecreg.core.check.options import CheckOptions

@@ -6,6 +6,7 @@ A program may pass a split as a sequence, as columns, or as an iterable.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from operator import length_hint
@@ -29,6 +30,17 @@ class MapStyle(Protocol):
 SplitData = MapStyle | Mapping[str, MapStyle] | Iterable[Any]
 """A sequence of elements, a dictionary of columns of equal length, or an iterable of elements.
 An element is a dictionary from feature name to value."""
+
+
+@contextmanager
+def calling_program(what: str) -> Iterator[None]:
+    """A block that calls the program's code. `what` begins the message of its errors."""
+    try:
+        with calling():
+            yield
+    except Exception as error:
+        hint = error.hint if isinstance(error, UsageError) else ""
+        raise RawDataError(f"{what}: {reason_of(error)}", hint=hint) from error
 
 
 class FeatureColumns:
@@ -64,31 +76,18 @@ class FeatureColumns:
         return {name: column[position] for name, column in self._columns.items()}
 
 
-_FORMS = "give a sequence of dictionaries, a dictionary of columns, or an iterable of dictionaries"
-
-
 def sequence_or_iterator(split: str, given: object) -> MapStyle | Iterator[Any]:
     """The elements of a split."""
     if isinstance(given, Mapping):
         return FeatureColumns(split, given)
-    if isinstance(given, (str, bytes, bytearray, memoryview)):
-        kind = type(given).__name__
-        raise RawDataError(
-            f"split `{split}` is an object of type `{kind}`, which holds no elements: {_FORMS}"
-        )
     if _is_map_style(given):
         return given  # type: ignore[return-value]  # it has both methods
-    try:
-        with calling():
-            elements: Iterator[Any] = iter(given)  # type: ignore[call-overload]
-            # Python iterates over a sequence without `__iter__` until it raises an IndexError,
-            # which sequences of PyTorch need not do.
-            count = length_hint(elements, -1) if isinstance(elements, _OF_SEQUENCE) else -1
-            return elements if count < 0 else islice(elements, count)
-    except Exception as error:
-        raise RawDataError(
-            f"split `{split}` cannot be read: {reason_of(error)}; {_FORMS}"
-        ) from error
+    with calling_program(f"split `{split}` cannot be read"):
+        elements: Iterator[Any] = iter(given)  # type: ignore[call-overload]
+        # Python iterates over a sequence without `__iter__` until it raises an IndexError, which
+        # sequences of PyTorch need not do.
+        count = length_hint(elements, -1) if isinstance(elements, _OF_SEQUENCE) else -1
+        return elements if count < 0 else islice(elements, count)
 
 
 class _ByNumber:
@@ -101,13 +100,8 @@ _OF_SEQUENCE = type(iter(_ByNumber()))
 
 def length_of(split: str, sequence: MapStyle) -> int:
     """The number of elements."""
-    try:
-        with calling():
-            return len(sequence)
-    except Exception as error:
-        raise RawDataError(
-            f"split `{split}` has no known length ({reason_of(error)}); pass `iter(data)` instead"
-        ) from error
+    with calling_program(f"split `{split}` has no known length, so pass `iter(data)`"):
+        return len(sequence)
 
 
 def _is_map_style(value: object) -> bool:
@@ -134,14 +128,7 @@ def key_rule_text(rule: KeyRule) -> str:
     """The text that describes the rule in the manifest."""
     if rule is None:
         return "position"
-    if isinstance(rule, str):
-        return f"feature {rule}"
-    if callable(rule):
-        return "function"
-    raise UsageError(
-        f"`key` should be the name of a feature or a function, found an object of type "
-        f"`{type(rule).__name__}`"
-    )
+    return f"feature {rule}" if isinstance(rule, str) else "function"
 
 
 class ElementRecord(NamedTuple):
@@ -170,29 +157,15 @@ class Converter:
                 "from feature name to value"
             )
         key = self._key(position, element)
-        try:
-            with calling():  # values may be of the caller's classes
-                example = to_example(element)
-                has_image = any(map(is_image, element.values()))
-                return ElementRecord(key, example, encode(example), has_image)
-        except UsageError as error:
-            raise RawDataError(
-                f"{self._place(position, key)}: {error.message}", hint=error.hint
-            ) from error
-        except Exception as error:
-            raise RawDataError(
-                f"{self._place(position, key)} cannot be converted: {reason_of(error)}"
-            ) from error
+        with calling_program(self._place(position, key)):  # values may be of its classes
+            example = to_example(element)
+            has_image = any(map(is_image, element.values()))
+            return ElementRecord(key, example, encode(example), has_image)
 
     def element_of(self, sequence: MapStyle, position: int) -> Any:
         """An element of a sequence."""
-        try:
-            with calling():
-                return sequence[position]
-        except Exception as error:
-            raise RawDataError(
-                f"{self._place(position)} cannot be read: {reason_of(error)}"
-            ) from error
+        with calling_program(f"{self._place(position)} cannot be read"):
+            return sequence[position]
 
     def changed(self, position: int, key: str) -> RawDataError:
         """The error for an element that changed since the first pass."""
@@ -214,19 +187,12 @@ class Converter:
                     f"{self._place(position)} has no feature `{rule}`, which `key` names"
                     + did_you_mean(rule, map(str, element))
                 )
-        try:
-            with calling():
-                value = element[rule] if isinstance(rule, str) else rule(element)
-                key = feature_key(to_example({_RESULT: value}), _RESULT)
-        except Exception as error:
-            raise RawDataError(
-                f"{self._place(position)}: {what} cannot be a key: {reason_of(error)}"
-            ) from error
-        if key is None:
-            raise RawDataError(
-                f"{self._place(position)}: {what} cannot be a key: expected a text or an integer"
-            )
-        return key
+        with calling_program(f"{self._place(position)}: {what} cannot be a key"):
+            value = element[rule] if isinstance(rule, str) else rule(element)
+            key = feature_key(to_example({_RESULT: value}), _RESULT)
+            if key is None:
+                raise UsageError("expected a text or an integer")
+            return key
 
     def _place(self, position: int, key: str | None = None) -> str:
         named = "" if key is None else f", key `{key}`"

@@ -11,16 +11,17 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from tfrecreg.builtin.releases.audit_validator import EmptyPart, Ignoring
-from tfrecreg.builtin.releases.diff.run import diff_sides
+from tfrecreg.builtin.releases.diff.result import diff_sides
 from tfrecreg.builtin.releases.diff.verdict import previous_of
 from tfrecreg.core.check.scan.interface import Shard, Target, Validator
+from tfrecreg.core.check.scan.tally import Tally
 from tfrecreg.core.registry.data import resolve
 from tfrecreg.core.registry.registry import Registry
 from tfrecreg.core.registry.side import side_of
 from tfrecreg.core.values.codes import REG014, CodeList
 from tfrecreg.core.values.config import read_limits
 from tfrecreg.core.values.errors import FailureError
-from tfrecreg.core.values.findings import Code, Finding, Measure, fingerprint
+from tfrecreg.core.values.findings import Code, Finding, Measure
 from tfrecreg.core.values.text import count
 from tfrecreg.core.values.typed_values import SkipLimit
 
@@ -80,20 +81,16 @@ class ChangesValidator(Validator):
             raise FailureError(
                 f"the changes since `{before.name}` cannot be counted: {why}", hint=result.hint
             )
-        examples = result.before.records
+        tally, examples = Tally(), result.before.records
         for kind, changed in (*result.totals.items(), ("labels", result.relabelled)):
             limit: SkipLimit | None = getattr(self._limits, kind, None)
             yield Measure(f"changes.{kind}", changed, f"{changed:,}")
             if limit is None or limit.allows(changed, examples):
                 continue
             what = count(changed, "label") if kind == "labels" else count(changed, "example")
-            yield Finding(
-                code=REG014.code,
-                rule=REG014.rule,
-                severity=REG014.severity,
-                message=f"{what} {'changed' if kind == 'labels' else kind} since `{before.name}`, "
-                f"which has {count(examples, 'example')}; the limit is {limit}",
-                hint=REG014.hint,
-                fingerprint=fingerprint(REG014.code, dataset=target.dataset, subject=kind),
-                count=changed,
+            message = (
+                f"{what} {'changed' if kind == 'labels' else kind} since `{before.name}`, "
+                f"which has {count(examples, 'example')}; the limit is {limit}"
             )
+            tally.add(REG014, message, None, subject=kind, count=changed)
+        yield from tally.findings(target.dataset)

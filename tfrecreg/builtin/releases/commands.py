@@ -181,11 +181,7 @@ def audit_command(
     return exit_code([report])
 
 
-def print_built(
-    session: Session,
-    result: BuildResult,
-    released: ReleaseResult | None,
-) -> None:
+def print_built(session: Session, result: BuildResult, released: ReleaseResult | None) -> None:
     """Print the new build, and its release if there is one."""
     from tfrecreg.core.terminal.catalog import print_manifest
     from tfrecreg.core.terminal.findings import print_accepted

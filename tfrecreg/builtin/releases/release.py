@@ -18,18 +18,12 @@ from tfrecreg.core.check.gate import expect_policy
 from tfrecreg.core.check.options import CheckOptions
 from tfrecreg.core.check.reports import Report
 from tfrecreg.core.check.run import scan_cache
+from tfrecreg.core.check.scan.tally import Tally
 from tfrecreg.core.check.target import check_target
 from tfrecreg.core.registry import git, layout
 from tfrecreg.core.registry.data import Resolved, resolve
 from tfrecreg.core.registry.find import target_of
-from tfrecreg.core.registry.history import (
-    RANK,
-    expect_intact,
-    link_of,
-    links_of,
-    repair_hint,
-    step,
-)
+from tfrecreg.core.registry.history import RANK, expect_intact, links_of, repair_hint, step
 from tfrecreg.core.registry.keeper import tracker
 from tfrecreg.core.registry.lock import dataset_lock
 from tfrecreg.core.registry.manifest import Change, Manifest, Parent, Provenance, ReleaseEntry, seal
@@ -38,7 +32,7 @@ from tfrecreg.core.registry.schemas import built_schema
 from tfrecreg.core.registry.transaction import Transaction, transaction
 from tfrecreg.core.values.codes import REG001, REG005
 from tfrecreg.core.values.errors import ConflictError, FailureError, RefusedError, UsageError
-from tfrecreg.core.values.findings import Code, Finding, fingerprint
+from tfrecreg.core.values.findings import Code
 from tfrecreg.core.values.progress import SILENT, Progress
 from tfrecreg.core.values.reference import Version, parse_version
 from tfrecreg.core.values.text import ShortRepr, safe
@@ -116,7 +110,12 @@ def release(
         version = choose_number(request.name, version, request.bump, before, step, versions, hint)
         if hint:
             progress.note(f"a smaller number might be legal, but bytes are missing here: {hint}")
-        _raw_is_unchanged(registry, request.name, build)
+        record = recall(registry, request.name, build.digest)
+        if record is not None and (changed := raw_changed(record)) is not None:
+            raise UsageError(
+                f"the raw file `{changed}` changed after `{request.name}` was built from it: build "
+                "it again"
+            )
         report = _judge(registry, request, build, engine or LocalEngine(1), progress)
         sealed = partial(_released, registry, request, version, before, step, build)
         manifest = change.release(build, version, schema, sealed)
@@ -152,9 +151,7 @@ def _exists(
             hint=repair_hint(name),
             progress=progress,
         )
-        wrong = tracker().pointer_issue(dataset, {version: link_of(there)})
-        if wrong is not None:  # only then the other releases are read
-            wrong = tracker().pointer_issue(dataset, links_of(dataset))
+        wrong = tracker().pointer_issue(dataset, links_of(dataset))
         if wrong is not None:
             raise RefusedError(
                 f"`{name}@{version}` exists, but `{wrong.path}` is not its pointer: "
@@ -186,15 +183,6 @@ def _parent(
             hint=f"tfrecreg release {name} --bump auto takes the next number",
         )
     return resolve(registry, f"{name}@{below[-1]}") if below else None
-
-
-def _raw_is_unchanged(registry: Registry, name: str, build: Manifest) -> None:
-    record = recall(registry, name, build.digest)
-    changed = raw_changed(record) if record is not None else None
-    if changed is not None:
-        raise UsageError(
-            f"the raw file `{changed}` changed after `{name}` was built from it: build it again"
-        )
 
 
 def _judge(
@@ -277,7 +265,7 @@ def _commands(registry: Registry, name: str, version: Version) -> tuple[str, ...
 def choose_number(
     name: str,
     version: Version | None,
-    bump: Literal["auto", "patch", "minor", "major"],
+    bump: Level,
     parent: Manifest | None,
     change: Change,
     versions: Sequence[Version],
@@ -314,16 +302,9 @@ def choose_number(
 
 
 def _refused(code: Code, name: str, version: Version, message: str, hint: str) -> RefusedError:
-    finding = Finding(
-        code=code.code,
-        rule=code.rule,
-        severity=code.severity,
-        message=message,
-        hint=hint,
-        fingerprint=fingerprint(code.code, dataset=name, subject=str(version)),
-        count=1,
-    )
-    return RefusedError(message, hint=hint, findings=(finding,))
+    tally = Tally()
+    tally.add(replace(code, hint=hint), message, None, subject=str(version))
+    return RefusedError(message, hint=hint, findings=tuple(tally.findings(name)))
 
 
 def publish(

@@ -134,11 +134,7 @@ def check_command(session: Session, schema: str, mode: str, fail_on: str, **argu
 @options_of("schemas:SchemaVerbs.accept_schema", features="F")
 @jobs_option
 def accept_command(
-    session: Session,
-    target: str,
-    write: bool,
-    engine: Engine,
-    **arguments: Any,
+    session: Session, target: str, write: bool, engine: Engine, **arguments: Any
 ) -> int:
     """Propose a schema change that accepts the data.
 

@@ -8,16 +8,11 @@ from typing import TYPE_CHECKING, Literal
 
 from rich.console import Console
 
+from tfrecreg.core.check.scan.tally import Tally
 from tfrecreg.core.registry.data import Release, resolve
 from tfrecreg.core.registry.registry import RegistryLike, not_yanked, open_registry
 from tfrecreg.core.registry.schemas import find_schema
-from tfrecreg.core.schema.compat import (
-    Mode,
-    SchemaChange,
-    clashes,
-    compare_schemas,
-    parse_mode,
-)
+from tfrecreg.core.schema.compat import Mode, SchemaChange, clashes, compare_schemas, parse_mode
 from tfrecreg.core.schema.definition import Schema
 from tfrecreg.core.schema.proto import parse_schema
 from tfrecreg.core.terminal.catalog import print_changes
@@ -25,7 +20,7 @@ from tfrecreg.core.terminal.console import line
 from tfrecreg.core.terminal.findings import print_findings
 from tfrecreg.core.values.config import FailOn
 from tfrecreg.core.values.errors import UsageError
-from tfrecreg.core.values.findings import Finding, Location, Severity, fingerprint
+from tfrecreg.core.values.findings import Finding, Location
 from tfrecreg.core.values.reference import looks_like_reference, parse_reference
 from tfrecreg.core.values.text import ShortRepr, count, safe
 
@@ -139,21 +134,11 @@ def _releases(name: str, registry: RegistryLike | None, *, transitive: bool) -> 
 def _findings(
     dataset: str, reader: Schema, records: Schema, way: str, who: str, environment: str | None
 ) -> Iterator[Finding]:
+    tally = Tally()
     for clash in clashes(reader, records, environment):
-        code = clash.code
-        subject = f"{way}/{clash.rule}"
-        yield Finding(
-            code=code.code,
-            rule=code.rule,
-            severity=Severity(code.severity),
-            message=clash.message,
-            hint=code.hint,
-            fingerprint=fingerprint(
-                code.code, dataset=dataset, feature=clash.feature, subject=subject
-            ),
-            count=1,
-            locations=(Location(feature=clash.feature, detail=who),),
-        )
+        where, subject = Location(feature=clash.feature, detail=who), f"{way}/{clash.rule}"
+        tally.add(clash.code, clash.message, where, feature=clash.feature, subject=subject)
+    return tally.findings(dataset)
 
 
 _DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}

@@ -11,8 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tfrecreg.builtin.releases.diff.match import Matched, record_of, shard_of
-from tfrecreg.builtin.releases.diff.result import DiffResult, ListedExamples
-from tfrecreg.builtin.releases.diff.run import diff
+from tfrecreg.builtin.releases.diff.result import DiffResult, ListedExamples, diff
 from tfrecreg.builtin.view.background import Counted
 from tfrecreg.builtin.view.browsed import PAGE, Browsed
 from tfrecreg.builtin.view.record import example_of

@@ -42,6 +42,7 @@ from tfrecreg.core.registry.manifest import (
     Manifest,
     Parent,
     SchemaEntry,
+    ShardEntry,
     SplitEntry,
     render_manifest,
     seal,
@@ -233,7 +234,7 @@ def assemble(
         (SCHEMA_NAME, schema),
     )
     files += [FileEntry.of(path, hashed_write(folder, path, data)) for path, data in own]
-    splits, content = _splits(made, folder)
+    splits, content = split_entries([each.entry for each in made], folder)
     release = plan.base.manifest.release if plan.base is not None else None
     manifest = Manifest(
         format_version=FORMAT_VERSION,
@@ -295,11 +296,11 @@ def ledger_lines(entries: Iterable[Skipped | Remark]) -> bytes:
     return bytes(lines)
 
 
-def _splits(made: Sequence[MadeShard], build: Storage) -> tuple[list[SplitEntry], str]:
-    """The manifest's entry of each split, and the content digest of all splits."""
+def split_entries(entries: Iterable[ShardEntry], build: Storage) -> tuple[list[SplitEntry], str]:
+    """The entry of each split, and the content digest of all splits. `build` has the indexes."""
     splits: list[SplitEntry] = []
     digests: list[tuple[str, bytes]] = []
-    for split, group in groupby((each.entry for each in made), key=attrgetter("split")):
+    for split, group in groupby(entries, key=attrgetter("split")):
         shards = list(group)
         joined = b"".join(load_index(build, each.index).digests.tobytes() for each in shards)
         digests.append((split, joined))

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 from diff_support import Splits, put_build, put_release
 
-from tfrecreg.builtin.releases.diff.result import DiffResult
-from tfrecreg.builtin.releases.diff.run import diff
+from tfrecreg.builtin.releases.diff.result import DiffResult, diff
 
 Compare = Callable[..., DiffResult]
 

@@ -18,7 +18,7 @@ from tfrecreg import engine as open_engine
 from tfrecreg.builtin.adopt.request import AdoptRequest
 from tfrecreg.builtin.adopt.run import adopt
 from tfrecreg.builtin.dvc import dvc
-from tfrecreg.builtin.releases.diff.run import diff
+from tfrecreg.builtin.releases.diff.result import diff
 from tfrecreg.builtin.releases.release import ReleaseRequest, release
 from tfrecreg.core.example.model import encode
 from tfrecreg.core.example.values import int64_feature

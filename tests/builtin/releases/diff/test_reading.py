@@ -18,7 +18,7 @@ from tests_support import flip
 from tfrecreg import engine as open_engine
 from tfrecreg.builtin.releases.diff.compare import Readers, Reading
 from tfrecreg.builtin.releases.diff.match import Pairs
-from tfrecreg.builtin.releases.diff.run import diff
+from tfrecreg.builtin.releases.diff.result import diff
 from tfrecreg.core.example.model import Example
 from tfrecreg.core.example.values import bytes_feature, int64_feature
 from tfrecreg.core.values.errors import FailureError
@@ -27,7 +27,7 @@ from tfrecreg.core.workers.interface import Engine
 from tfrecreg.core.workers.local import LocalEngine
 
 RECORDS = 150
-SMALL_TASKS = {"_TASK": 7, "_SHARD": 1, "_PAIR_SECONDS": 1}
+SMALL_TASKS = {"_TASK_SECONDS": 7, "_PAIR_SECONDS": 1}
 ENGINES = {
     "two jobs": partial(LocalEngine, 2),
     "processes": partial(open_engine, "futures:executors_support:processes", jobs=2),
@@ -122,8 +122,7 @@ def test_features_and_labels_beyond_the_limit_are_counted_alike(
 ) -> None:
     monkeypatch.setattr("tfrecreg.builtin.releases.diff.compare._MOST", 2)
     pieces = document(registry)
-    monkeypatch.setattr("tfrecreg.builtin.releases.diff.compare._TASK", 10_000)
-    monkeypatch.setattr("tfrecreg.builtin.releases.diff.compare._MOST_RECORDS", 10_000)
+    monkeypatch.setattr("tfrecreg.builtin.releases.diff.compare._TASK_SECONDS", 10_000)
     whole = document(registry)
     assert json.loads(whole)[0]["more_labels"] > 0
     assert pieces == whole

@@ -8,7 +8,7 @@ import pytest
 from diff_support import SCHEMA, example, put_build, put_release
 from tests_support import flip
 
-from tfrecreg.builtin.releases.diff.run import diff
+from tfrecreg.builtin.releases.diff.result import diff
 from tfrecreg.builtin.releases.diff.verdict import classify
 from tfrecreg.core.example.model import encode
 from tfrecreg.core.example.values import bytes_feature, float_feature, int64_feature

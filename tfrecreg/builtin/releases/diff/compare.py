@@ -9,14 +9,29 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
-from typing import NamedTuple, TypeVar
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 from blake3 import blake3
 
-from tfrecreg.builtin.releases.diff.match import Pairs, Places, record_of, shard_of
+from tfrecreg.builtin.releases.diff.match import (
+    DIGEST,
+    PLACE,
+    SPLIT,
+    WIDTH,
+    IndexRows,
+    Matched,
+    Pairs,
+    Places,
+    Unmatched,
+    in_order,
+    record_of,
+    shard_of,
+    split_numbers,
+)
 from tfrecreg.core.example.decode import canonical, decode_or_none
 from tfrecreg.core.example.model import Example, Feature, Kind, encode
 from tfrecreg.core.records.hashing import record_digest
@@ -24,11 +39,13 @@ from tfrecreg.core.records.reading.access import Records
 from tfrecreg.core.registry.side import Side
 from tfrecreg.core.schema.definition import IntDomain, StringDomain
 from tfrecreg.core.values.errors import MissingFileError, StorageError, TfrecregError
+from tfrecreg.core.values.progress import Progress, working
 from tfrecreg.core.workers.interface import Engine
 from tfrecreg.core.workers.local import LocalEngine
 
 _Digests = npt.NDArray[np.uint8]
-"""Digests of the records of a shard, shape (records, 16)."""
+"""Digests of records or of their images, shape (records, 16). A record without an image has zeros.
+"""
 
 _OPEN = 64
 """Maximum number of shards open at once."""
@@ -42,15 +59,6 @@ class UnreadError(Exception):
         self.missing = missing
 
 
-class Read(NamedTuple):
-    """One record."""
-
-    size: int
-    """Bytes of the payload."""
-    example: Example | None
-    """The features; None if the record is not a `tf.train.Example`, or has unknown fields."""
-
-
 class Payloads:
     """Reads records by place. It keeps 32 bytes for each record of the shards that it reads."""
 
@@ -59,8 +67,10 @@ class Payloads:
         self._shards: dict[int, tuple[Records, _Digests] | UnreadError] = {}
         self._open: dict[int, Records] = {}
 
-    def read(self, place: int) -> Read:
-        """The record at a place."""
+    def read(self, place: int) -> tuple[int, Example | None]:
+        """The size of the payload at a place in bytes, and its features; None if the record is not
+        a `tf.train.Example`, or has unknown fields.
+        """
         shard, number = shard_of(place), record_of(place)
         records, digests = self._shard(shard)
         try:
@@ -72,9 +82,9 @@ class Payloads:
         example = decode_or_none(payload)
         # The features determine the payload only for a pure Example.
         if example is not None and record_digest(encode(example)) == expected:
-            return Read(len(payload), example)
+            return len(payload), example
         if record_digest(canonical(payload)) == expected:
-            return Read(len(payload), None)
+            return len(payload), None
         path = self._side.manifest.shards[shard].path
         raise UnreadError(f"record {number} of `{path}` does not match its index")
 
@@ -202,10 +212,10 @@ def read_changes(readers: Readers, pairs: Pairs, *, labels: LabelMaps) -> list[R
 
 def _change(readers: Readers, first: int, second: int, labels: LabelMaps) -> RecordChange:
     try:
-        before, after = readers[0].read(first), readers[1].read(second)
+        (before_size, old), (after_size, new) = readers[0].read(first), readers[1].read(second)
     except UnreadError as error:
         return RecordChange(unread=error.reason, missing=error.missing)
-    size, old, new = before.size + after.size, before.example, after.example
+    size = before_size + after_size
     if old is None or new is None:
         return RecordChange(changed=("",), size=size)
     return RecordChange(
@@ -224,13 +234,11 @@ def images_of(before: Side, after: Side) -> tuple[str, ...]:
     return tuple(sorted({*before.schema.images()} & {*after.schema.images()}))
 
 
-def image_digest(read: Read, images: Sequence[str]) -> bytes | None:
-    """16 bytes that identify the images of a record; None if it has no image."""
-    if read.example is None:
-        return None
+def image_digest(example: Example, images: Sequence[str]) -> bytes:
+    """16 bytes that identify the images of a record; zeros if it has no image."""
     hasher, found = blake3(), False
     for name in images:
-        feature = read.example.get(name)
+        feature = example.get(name)
         if feature is None or feature.kind is not Kind.BYTES:
             continue
         for value in feature.values:
@@ -239,7 +247,7 @@ def image_digest(read: Read, images: Sequence[str]) -> bytes | None:
                 hasher.update(len(value).to_bytes(8, "little"))
                 hasher.update(value)
         hasher.update(b"\xff" * 8)
-    return hasher.digest(16) if found else None
+    return hasher.digest(16) if found else bytes(16)
 
 
 _MOST = 10_000
@@ -317,17 +325,12 @@ Pass = Callable[[Readers, Pairs], R]
 
 _NOWHERE: Places = np.empty(0, np.uint64)
 
-_TASK = 2000
-"""Cost of a task, if comparing two small records costs 1. Such a task takes about 0.2 seconds on
-one core."""
-_SHARD = 40
-"""Cost of reading the index of a shard, if comparing two small records costs 1."""
-_PAIR_BYTES = 30_000
-"""Number of bytes that cost as much to read and compare as two small records."""
+_TASK_SECONDS = 0.2
+"""Approximate time of a task on one core."""
 _PAIR_SECONDS = 25e-6
-"""Approximate cost of a pair of small records."""
-_MOST_RECORDS = 20_000
-"""Maximum number of pairs per task. It limits the size of a task and of its result."""
+"""Approximate time to compare two small records."""
+_BYTE_SECONDS = 1e-9
+"""Approximate additional time per byte of the records."""
 
 
 _Task = tuple[Pass[R], Side, Side, Pairs]
@@ -343,10 +346,9 @@ class Reading:
         """The readers of this process."""
         self._sides = before, after
         self._engine = engine or LocalEngine(1)
-        self._cost = 1 + (_mean_bytes(before) + _mean_bytes(after)) / _PAIR_BYTES
-        shards = len(before.manifest.shards) + len(after.manifest.shards)
-        pairs = max(_TASK, _SHARD * shards) / self._cost
-        self._piece = max(1, min(round(pairs), _MOST_RECORDS))
+        size = _mean_bytes(before) + _mean_bytes(after)
+        self._seconds = _PAIR_SECONDS + _BYTE_SECONDS * size
+        self._piece = max(1, round(_TASK_SECONDS / self._seconds))
 
     def run(self, function: Pass[R], *groups: Pairs) -> Generator[tuple[int, Pairs, R], None, None]:
         """The results of a pass over groups of records, in order.
@@ -360,8 +362,7 @@ class Reading:
         ]
         if not pieces:
             return  # an engine would connect to its workers in vain
-        seconds = self._cost * _PAIR_SECONDS
-        engine = self._engine.for_work(len(each) * seconds for each in groups)
+        engine = self._engine.for_work(len(each) * self._seconds for each in groups)
         # These readers keep the indexes that earlier pieces needed.
         results = engine.run_here(lambda: (function(self.readers, piece) for _, piece in pieces))
         tasks = (_task(function, self._sides, piece) for _, piece in pieces)
@@ -403,3 +404,89 @@ def _mean_bytes(side: Side) -> float:
     splits = side.manifest.splits
     records = sum(split.records for split in splits)
     return sum(split.payload_bytes for split in splits) / records if records else 0.0
+
+
+def follow_images(
+    before: Side, after: Side, matched: Matched, reading: Reading, progress: Progress
+) -> Matched:
+    """Find the partners of removed and added examples by their images.
+
+    An ImageFolder names its records by paths, so an image that moves from one split to another gets
+    another key, and often another record (which contains its file name). Only the bytes of the
+    image stay the same.
+
+    Different images in two splits are two examples even if their keys are equal, because keys may
+    be positions. If the bytes of a record are missing, only keys are compared.
+    """
+    images, pairs = images_of(before, after), matched.moved_changed
+    gone, new = matched.removed, matched.added
+    if not images or not (len(pairs) or (len(gone) and len(new))):
+        return matched
+    first, second = np.concatenate((gone, pairs.before)), np.concatenate((new, pairs.after))
+    groups = alone(first, after=False), alone(second, after=True)
+    parts: list[list[_Digests]] = [[], []]
+    run = reading.run(partial(digest_images, images=images), *groups)
+    with working(progress, "comparing images", len(first) + len(second)), closing(run) as results:
+        for group, piece, found in results:
+            if found is None:
+                return matched
+            digests, size = found
+            parts[group].append(digests)
+            progress.advance(len(piece), size)
+    of_first, of_second = (np.concatenate([np.empty((0, 16), np.uint8), *each]) for each in parts)
+    old, theirs = of_first[len(gone) :], of_second[len(new) :]
+    other = old.any(axis=1) & theirs.any(axis=1) & (old != theirs).any(axis=1)
+    of_gone, of_new = (
+        np.concatenate((each[:count], each[count:][other]))
+        for each, count in ((of_first, len(gone)), (of_second, len(new)))
+    )
+    gone = np.concatenate((gone, pairs[other].before))
+    new = np.concatenate((new, pairs[other].after))
+    splits = split_numbers(before, after)
+    left = Unmatched(_rows(before, splits, gone, of_gone), _rows(after, splits, new, of_new))
+    renamed, moved = left.pair(SPLIT, DIGEST), left.pair(DIGEST)
+    pairs = pairs[~other]
+    return replace(
+        matched,
+        renamed_changed=renamed,
+        moved_changed=in_order(
+            np.concatenate((pairs.before, moved.before)), np.concatenate((pairs.after, moved.after))
+        ),
+        removed=_except(gone, renamed.before, moved.before),
+        added=_except(new, renamed.after, moved.after),
+    )
+
+
+def _rows(side: Side, splits: dict[str, int], places: Places, digests: _Digests) -> IndexRows:
+    """Rows of the records that have images. They hold digests of images instead of records."""
+    has_image = digests.any(axis=1)
+    places = places[has_image]
+    rows = np.zeros((len(places), WIDTH), np.uint8)
+    numbers = np.array([splits[shard.split] for shard in side.manifest.shards], ">u2")
+    shards = (places >> np.uint64(32)).astype(np.intp)
+    rows[:, SPLIT] = numbers[shards].view(np.uint8).reshape(-1, 2)
+    rows[:, DIGEST] = digests[has_image]
+    rows[:, PLACE] = places.astype(">u8").view(np.uint8).reshape(-1, 8)
+    return rows
+
+
+def digest_images(
+    readers: Readers, places: Pairs, *, images: Sequence[str]
+) -> tuple[_Digests, int] | None:
+    """A pass over the images of one side. It returns their digests and the number of bytes that it
+    read. It returns None if a record cannot be read.
+    """
+    digests, size = bytearray(), 0
+    for reader, side in zip(readers, (places.before, places.after), strict=True):
+        for place in side.tolist():
+            try:
+                payload_size, example = reader.read(place)
+            except UnreadError:
+                return None
+            size += payload_size
+            digests += image_digest(example or {}, images)
+    return np.frombuffer(bytes(digests), np.uint8).reshape(-1, 16), size
+
+
+def _except(places: Places, *found: Places) -> Places:
+    return np.sort(places[~np.isin(places, np.concatenate(found))])

@@ -50,7 +50,7 @@ def print_diff(
         _print_labels(console, diff)
     if diff.schema is None:
         console.print(
-            line(("schema: ", "bold"), "not compared: one of them is missing or does not parse")
+            line(("schema: ", "bold"), "not compared: a schema is missing or does not parse")
         )
     elif diff.schema:
         console.print(line(("schema: ", "bold"), count(len(diff.schema), "difference")))

@@ -20,8 +20,13 @@ from typing import Literal
 import numpy as np
 from blake3 import blake3
 
-from tfrecreg.builtin.releases.diff.compare import LabelMaps, Reading, Tallied, read_changes
-from tfrecreg.builtin.releases.diff.images import follow_images
+from tfrecreg.builtin.releases.diff.compare import (
+    LabelMaps,
+    Reading,
+    Tallied,
+    follow_images,
+    read_changes,
+)
 from tfrecreg.builtin.releases.diff.match import Matched, Places, match, shard_of
 from tfrecreg.core.registry.data import Resolved, resolve
 from tfrecreg.core.registry.history import links_of
