@@ -40,8 +40,8 @@
   `open_local`, `StorageError` and `MissingFileError`.
 - An engine uses `ExecutorEngine`, `EngineRequest` and `usable_cores`.
 - Any plugin may raise `TfrecregError`, `UsageError`, `FailureError`, `MissingExtraError`,
-  `ManifestError` and `SchemaError`, and may call `normal_splits`, `is_split_name`, `safe`,
-  `one_line`, `did_you_mean`, `listed`, `no_duplicates` and `collision`.
+  `ManifestError` and `SchemaError`, and may call `normal_splits`, `usual_split`,
+  `is_split_name`, `safe`, `one_line`, `did_you_mean`, `listed`, `no_duplicates` and `collision`.
 
 https://github.com/tfrecreg/tfrecreg/tree/main/docs/plugin-examples.md has a complete plugin of each
 kind.
@@ -212,6 +212,7 @@ if TYPE_CHECKING:
     from tfrecreg.core.values.shards import collision as collision
     from tfrecreg.core.values.shards import is_split_name as is_split_name
     from tfrecreg.core.values.shards import normal_splits as normal_splits
+    from tfrecreg.core.values.shards import usual_split as usual_split
     from tfrecreg.core.values.text import did_you_mean as did_you_mean
     from tfrecreg.core.values.text import listed as listed
     from tfrecreg.core.values.text import safe as safe
@@ -287,7 +288,7 @@ _LATER = {
         "StorageError TfrecregError UsageError"
     ),
     "tfrecreg.core.values.findings": "Code Finding Location Measure Severity TensorflowOutcome",
-    "tfrecreg.core.values.shards": "collision is_split_name normal_splits",
+    "tfrecreg.core.values.shards": "collision is_split_name normal_splits usual_split",
     "tfrecreg.core.values.text": "did_you_mean listed safe safe_message si_bytes",
     "tfrecreg.core.workers.executor": "ExecutorEngine",
     "tfrecreg.core.workers.interface": "EngineRequest",

@@ -41,10 +41,10 @@ from tfrecreg.api import (
     normal_splits,
     read_media_file,
     safe,
+    usual_split,
 )
 
 _DEFAULT_SPLIT = "train"
-_USUAL = ("train", "validation", "test")
 _FIXED = 300
 """Estimated number of bytes that a file adds to an example, not counting the file's content."""
 
@@ -164,7 +164,7 @@ class Listing:
         layout = self._options.layout
         tops = dict.fromkeys(path.partition("/")[0] for path in paths if "/" in path)
         splits = normal_splits(tops)
-        usual = [each for each in tops if splits[each] in _USUAL]
+        usual = [each for each in tops if usual_split(each)]
         if layout == "flat" or (layout == "auto" and not usual):
             return {}
         others = [each for each in tops if each not in usual]

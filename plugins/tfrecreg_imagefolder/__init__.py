@@ -59,8 +59,8 @@ def _examine(preview: RawPreview) -> Recognition | None:
     """Recognize class folders, with or without folders of splits above them. Return None if there
     are no class folders, or if at least half of the files in them are not images.
     """
-    from tfrecreg.api import Recognition
-    from tfrecreg_imagefolder.listing import IMAGE_SUFFIXES, is_usual_split
+    from tfrecreg.api import Recognition, usual_split
+    from tfrecreg_imagefolder.listing import IMAGE_SUFFIXES
 
     def has_image(folder: str) -> bool:
         inside = (folder, *preview.folders(folder)[:1])
@@ -69,7 +69,7 @@ def _examine(preview: RawPreview) -> Recognition | None:
         )
 
     folders = preview.folders()
-    splits = [path for path in folders if is_usual_split(path)]
+    splits = [path for path in folders if usual_split(path)]
     holding = [path for path in splits if preview.folders(path)]
     if holding:
         candidates = [each for path in holding for each in preview.folders(path)]

@@ -24,6 +24,7 @@ from tfrecreg.api import (
     Storage,
     listed,
     safe,
+    usual_split,
 )
 from tfrecreg_imagefolder.listing import (
     IMAGE_SUFFIXES,
@@ -31,7 +32,6 @@ from tfrecreg_imagefolder.listing import (
     ItemClass,
     Listing,
     Walk,
-    is_usual_split,
     refuse_names,
     sort_classes,
 )
@@ -225,7 +225,7 @@ def _match_lines(
 
 def _match_pattern(files: Files, pattern: re.Pattern[str]) -> Iterator[LabelRow]:
     """A row for each file. The class comes from the file's name, and the split from its folder."""
-    in_splits = all(is_usual_split(top) for top in {file.partition("/")[0] for file in files})
+    in_splits = all(usual_split(top) for top in {file.partition("/")[0] for file in files})
     for file, (_, problem) in files.items():
         match = pattern.search(file.rpartition("/")[2])
         label = (match[1] or "") if match is not None else ""

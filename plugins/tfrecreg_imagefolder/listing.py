@@ -31,6 +31,7 @@ from tfrecreg.api import (
     listed,
     normal_splits,
     safe,
+    usual_split,
 )
 
 IMAGE_SUFFIXES = (".jpg", ".jpeg", ".jpe", ".png", ".gif", ".bmp", ".webp")
@@ -256,7 +257,7 @@ def find_split_folders(walk: Walk, layout: str) -> dict[str, str]:
             hint="`--option label_file=NAME` takes the classes from a file; `class_pattern` takes "
             "them from the names of the images",
         )
-    usual = [each.path for each in top if each.kind != "file" and is_usual_split(each.path)]
+    usual = [each.path for each in top if each.kind != "file" and usual_split(each.path)]
     others = [path for path in folders if path not in usual]
     # Several folders with names of splits are splits if one of them contains folders.
     is_class = layout == "auto" and others and not any(map(holds_folders, usual))
@@ -347,8 +348,3 @@ def refuse_names(names: Sequence[str], what: str) -> dict[str, str]:
     if twins := collision(names):
         raise RawDataError(f"two {what} {twins}")
     return normal_splits(names)
-
-
-def is_usual_split(name: str) -> bool:
-    """Whether a name means `train`, `validation` or `test`, in any spelling."""
-    return normal_splits([name])[name] in ("train", "validation", "test")

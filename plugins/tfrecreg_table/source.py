@@ -37,6 +37,7 @@ from tfrecreg.api import (
     normal_splits,
     read_media_file,
     safe,
+    usual_split,
 )
 from tfrecreg_table.columns import (
     Column,
@@ -61,7 +62,6 @@ from tfrecreg_table.tables import (
     TextTable,
     file_size,
     find_tables,
-    is_split_folder,
     suffix_of,
     unsafe_path,
 )
@@ -328,7 +328,7 @@ def _name_in(column: str, value: Any, code: str) -> str:
 def _top_split(path: str) -> str:
     """The split according to the top folder of a path, or else the default split."""
     top, slash, _ = path.removeprefix("./").partition("/")
-    return top if slash and is_split_folder(top) else DEFAULT_SPLIT
+    return top if slash and usual_split(top) else DEFAULT_SPLIT
 
 
 def open_table(

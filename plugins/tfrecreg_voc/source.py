@@ -46,6 +46,7 @@ from tfrecreg.api import (
     paths_remark,
     read_text,
     safe,
+    usual_split,
 )
 
 VOC_SUFFIXES = (
@@ -276,8 +277,8 @@ class VocDataset:
             path = entry.xml or entry.image
             folders = [part for part in path.split("/")[:-1] if part.lower() not in _ASIDE]
             name = next(iter(folders), "")
-            by_folder.setdefault(name if _is_split(name) else "", []).append(entry)
-            deep = deep or (path if any(map(_is_split, folders)) else "")
+            by_folder.setdefault(name if usual_split(name) else "", []).append(entry)
+            deep = deep or (path if any(map(usual_split, folders)) else "")
         names = sorted(filter(None, by_folder))
         if deep and not names:
             raise RawDataError(
@@ -393,11 +394,6 @@ def _lists_of_splits(names: Sequence[str]) -> list[str]:
     kept = [name for name in names if name.rpartition("_")[2] not in names or "_" not in name]
     has_union = {"train", "val", "trainval"} <= {*kept}
     return [name for name in kept if not (has_union and name == "trainval")]
-
-
-def _is_split(name: str) -> bool:
-    """Whether a name means a usual split, in any spelling."""
-    return normal_splits([name])[name] in ("train", "validation", "test")
 
 
 _OVERHEAD = 600

@@ -25,6 +25,7 @@ from tfrecreg.api import (
     paths_remark,
     read_text,
     safe,
+    usual_split,
 )
 
 SUFFIXES = (
@@ -38,7 +39,6 @@ _MAX_BYTES = 1 << 20
 _YAML_NAMES = ("data.yaml", "data.yml", "dataset.yaml", "dataset.yml")
 _NAMES_FILES = ("classes.txt", "obj.names")
 _SPLIT_KEYS = ("train", "val", "valid", "validation", "test")
-_USUAL_SPLITS = ("train", "validation", "test")
 _ROOT = "the raw folder"
 
 
@@ -235,7 +235,7 @@ class YoloDataset:
         if not written:
             stems = {path.rpartition(".")[0] for path in self.images}
             names = [path.removesuffix(".txt") for path in self.files if "/" not in path]
-            lists = [name for name in names if name not in stems and _is_usual(name)]
+            lists = [name for name in names if name not in stems and usual_split(name)]
             written = {name: [f"{name}.txt"] for name in lists} or self._split_folders()
         normal = normal_splits(written)
         every = [YoloSplit(normal[key], key, paths, [], []) for key, paths in written.items()]
@@ -251,7 +251,7 @@ class YoloDataset:
         deep = ""
         for folder in sorted(self._folders):
             name = folder.rpartition("/")[2]
-            if _is_usual(name):
+            if usual_split(name):
                 if [part for part in folder.split("/") if part != "images"] == [name]:
                     found.setdefault(name, []).append(folder)
                 deep = deep or folder
@@ -356,8 +356,3 @@ def _find(text: str, bases: Sequence[str], known: Collection[str]) -> tuple[str 
             if (path := join(base, end)) in known:
                 return path, True
     return None, False
-
-
-def _is_usual(name: str) -> bool:
-    """Whether a name means a usual split, in any spelling."""
-    return normal_splits([name])[name] in _USUAL_SPLITS
