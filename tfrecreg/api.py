@@ -29,8 +29,8 @@
   `location_text`, `location_lines`, `subject_text`, `safe_message` and `si_bytes`.
 - A command uses `Session` and `session_command`.
 - The bytes of an image are examined with `sniff`, `read_header`, `is_truncated`,
-  `truncation_text`, `why_undecodable`, `ImageHeader` and `ImageError`. Pixels are decoded in this
-  process with `decode_pixels`, `decode_resized` and `Resizing`.
+  `truncation_text`, `why_undecodable`, `ImageHeader` and `ImageError`; `png_of` makes a PNG. Pixels
+  are decoded in this process with `decode_pixels`, `decode_resized` and `Resizing`.
 - Headers of sounds and videos are read, and files of any kind become features, with `media_kind`,
   `media_features`, `media_schema`, `media_codecs`, `MediaKind`, `MediaError`, `read_media_file`
   and `read_whole_file`.
@@ -145,6 +145,7 @@ if TYPE_CHECKING:
     from tfrecreg.core.images.pixels import Resizing as Resizing
     from tfrecreg.core.images.pixels import decode_pixels as decode_pixels
     from tfrecreg.core.images.pixels import decode_resized as decode_resized
+    from tfrecreg.core.images.png import png_of as png_of
     from tfrecreg.core.images.read import is_truncated as is_truncated
     from tfrecreg.core.images.read import read_header as read_header
     from tfrecreg.core.images.read import sniff as sniff
@@ -257,6 +258,7 @@ _LATER = {
     ),
     "tfrecreg.core.images.model": "ImageError ImageHeader",
     "tfrecreg.core.images.pixels": "Resizing decode_pixels decode_resized",
+    "tfrecreg.core.images.png": "png_of",
     "tfrecreg.core.images.read": "is_truncated read_header sniff truncation_text why_undecodable",
     "tfrecreg.core.plugins.convert": (
         "RecordExporter RecordFormat feature_from_json feature_to_json"

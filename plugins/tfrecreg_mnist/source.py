@@ -11,11 +11,11 @@ import weakref
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from gzip import GzipFile
 from io import BufferedIOBase, BufferedReader
 from math import prod
-from struct import Struct, pack, unpack
+from struct import unpack
 from tempfile import SpooledTemporaryFile
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -34,6 +34,7 @@ from tfrecreg.api import (
     int64_feature,
     listed,
     paths_remark,
+    png_of,
     safe,
 )
 
@@ -273,28 +274,10 @@ def _encode_png(pixels: bytes, height: int, width: int) -> bytes:
 
     Every scanline has filter 0 (none), which compresses such images better than the other four.
     """
-    start, rows, window = _png_form(height, width)
-    # A block takes 2^(memory level + 6) symbols: more than a small image has.
-    deflate = zlib.compressobj(5, zlib.DEFLATED, window, window // 2)
-    lines = b"\0" + b"\0".join(rows.unpack(pixels))
-    data = deflate.compress(lines) + deflate.flush()
-    return b"".join((start, _chunk(b"IDAT", data), _END))
-
-
-@lru_cache(maxsize=16)
-def _png_form(height: int, width: int) -> tuple[bytes, Struct, int]:
-    """The common parts of PNGs of one size: signature and header, scanline layout, window bits."""
-    # 8 bits, color type 0 (gray), and the only compression, filter method and interlacing here.
-    header = pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
     # Allocating and clearing a window larger than a small image takes as long as compressing it.
     # zlib's windows of 8 and 9 bits do not have their declared size.
     window = min(max((height * (width + 1)).bit_length(), 10), 15)
-    return b"\x89PNG\r\n\x1a\n" + _chunk(b"IHDR", header), Struct(f"{width}s" * height), window
-
-
-def _chunk(kind: bytes, data: bytes) -> bytes:
-    crc = zlib.crc32(data, zlib.crc32(kind))
-    return b"".join((pack(">I", len(data)), kind, data, pack(">I", crc)))
-
-
-_END = _chunk(b"IEND", b"")
+    # A block takes 2^(memory level + 6) symbols: more than a small image has.
+    deflate = zlib.compressobj(5, zlib.DEFLATED, window, window // 2)
+    lines = b"\0" + b"\0".join(unpack(f"{width}s" * height, pixels))
+    return png_of(deflate.compress(lines) + deflate.flush(), width, height)

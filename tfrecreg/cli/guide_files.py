@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import struct
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 from tfrecreg.cli.digits import write_digits
 from tfrecreg.core.example.model import Feature, encode
 from tfrecreg.core.example.values import bytes_feature, int64_feature
+from tfrecreg.core.images.png import png_of
 from tfrecreg.core.records.framing import frame
 from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.values.errors import UsageError
@@ -110,15 +110,8 @@ def _coco() -> Iterator[tuple[str, bytes]]:
 
 
 def _png(width: int, height: int, seed: int) -> bytes:
-    """Return a small color picture as PNG (ISO/IEC 15948)."""
-
-    def chunk(kind: bytes, data: bytes) -> bytes:
-        checksum = zlib.crc32(kind + data)
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", checksum)
-
+    """Return a small color picture as PNG."""
     rows = b"".join(
         b"\0" + bytes((seed + 7 * y + 3 * x) % 251 for x in range(3 * width)) for y in range(height)
     )
-    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    chunks = (chunk(b"IHDR", header), chunk(b"IDAT", zlib.compress(rows)), chunk(b"IEND", b""))
-    return b"\x89PNG\r\n\x1a\n" + b"".join(chunks)
+    return png_of(zlib.compress(rows), width, height, colour=2)
