@@ -28,6 +28,7 @@ from tfrecreg.api import (
     UsageError,
     Written,
     bytes_feature,
+    feature_schema,
     hidden_part,
     image_size,
     int64_feature,
@@ -39,6 +40,7 @@ from tfrecreg.api import (
     media_kind,
     media_schema,
     normal_splits,
+    paths_remark,
     read_media_file,
     safe,
     usual_split,
@@ -153,17 +155,14 @@ class Listing:
         else:
             self.entries += (self._item(*self._place(path), [path]) for path in self.sizes)
         split = min((each.split for each in self.entries), default=_DEFAULT_SPLIT)
-        self.remarks: list[Remark] = []
-        for kind, left_out in (("hidden", list(hidden)), ("stray", stray)):
-            if left_out:
-                words = "name," if len(left_out) == 1 else "names, the first of them"
-                detail = f"{len(left_out)} {kind} {words} `{safe(left_out[0])}`"
-                self.remarks.append(Remark(split, left_out[0], "SRC015", detail, len(left_out)))
+        left_out = {"hidden files": [*hidden], "other files": stray}
+        self.remarks = [
+            paths_remark(split, "SRC015", paths, why) for why, paths in left_out.items() if paths
+        ]
 
     def _split_folders(self, paths: Sequence[str]) -> Mapping[str, str]:
         layout = self._options.layout
         tops = dict.fromkeys(path.partition("/")[0] for path in paths if "/" in path)
-        splits = normal_splits(tops)
         usual = [each for each in tops if usual_split(each)]
         if layout == "flat" or (layout == "auto" and not usual):
             return {}
@@ -181,7 +180,7 @@ class Listing:
                 f"`layout=split` needs folders in `{self._root}` whose names consist of letters, "
                 f"digits and `_`; folders with other names: {listed(wrong, most=3)}"
             )
-        return splits
+        return normal_splits(tops)
 
     def _pairs(self) -> Iterator[Item | Skipped]:
         groups: dict[str, dict[str, list[str]]] = {}
@@ -289,9 +288,8 @@ class FolderSource(Source):
         if self._options.labels == "folder":
             most = max(len(self._listing.classes) - 1, 0)
             domain = f"int_domain {{ min: 0 max: {most} is_categorical: true }}"
-            for name, rest in ((_LABEL, f"type: INT {domain}"), (_TEXT, "type: BYTES")):
-                presence = "presence { min_fraction: 1 min_count: 1 } shape {}"
-                text += f'feature {{\n  name: "{name}"\n  {presence} {rest}\n}}\n'
+            text += feature_schema(_LABEL, "INT", "one", domain)
+            text += feature_schema(_TEXT, "BYTES", "one")
         return text
 
     def codecs(self) -> Mapping[str, str]:

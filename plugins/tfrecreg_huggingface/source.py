@@ -27,6 +27,7 @@ from tfrecreg.api import (
     RawDataError,
     RawFile,
     Remark,
+    SkipImage,
     Skipped,
     Source,
     Storage,
@@ -39,6 +40,7 @@ from tfrecreg.api import (
     listed,
     missing_files,
     normal_splits,
+    paths_remark,
     safe,
     splits_of_files,
 )
@@ -350,8 +352,7 @@ class HuggingFaceSource(Source):
         files, left_out = self._listing.files, self._listing.left_out
         split = files[0].split
         if left_out:
-            detail = f"Parquet files are left out, the first of them `{safe(left_out[0])}`"
-            yield Remark(split, left_out[0], "SRC117", detail, len(left_out))
+            yield paths_remark(split, "SRC117", left_out, "Parquet files left out")
         for column, why in self._listing.no_columns.items():
             yield Remark(split, column, "SRC117", f"the column `{safe(column)}` {why}")
         yield from self._listing.missing
@@ -418,7 +419,7 @@ class HuggingFaceSource(Source):
         return found
 
     def example(self, item: Item) -> Example | Written | Skipped:
-        from tfrecreg_huggingface.columns import UnusableValue, cell_features
+        from tfrecreg_huggingface.columns import cell_features
 
         known = self._known
         number, row = _PLACE.unpack(item.state)
@@ -438,7 +439,7 @@ class HuggingFaceSource(Source):
                 features.update(made)
                 if remark:
                     remarks.append(Remark(item.split, item.key, "SRC014", remark))
-        except (ImageError, UnusableValue) as error:
+        except (ImageError, SkipImage) as error:
             return Skipped(item.split, item.key, error.code, error.detail)
         return Written(features, remarks) if remarks else features
 
