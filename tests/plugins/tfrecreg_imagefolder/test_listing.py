@@ -51,7 +51,13 @@ def test_what_lies_beside_class_folders_is_counted(raw) -> None:
     assert made.splits() == {"train": 1}
     assert made.skipped == {}
     assert made.remarks == [
-        ("train", ".DS_Store", "SRC015", "hidden files: `.DS_Store`, `cat/.DS_Store`, `cat/Thumbs.db`", 3),
+        (
+            "train",
+            ".DS_Store",
+            "SRC015",
+            "hidden files: `.DS_Store`, `cat/.DS_Store`, `cat/Thumbs.db`",
+            3,
+        ),
         ("train", "README", "SRC015", "stray files: `README`, `fifo`, `list.txt`", 3),
     ]
 
