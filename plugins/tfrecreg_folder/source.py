@@ -88,13 +88,6 @@ class FolderOptions:
         return frozenset(self.paired or suffixes)
 
 
-class FilePart(NamedTuple):
-    """How a file of an item becomes features. The names of the features begin with `base`."""
-
-    kind: MediaKind
-    base: str
-
-
 class FileState(NamedTuple):
     """The state of an item, packed as MessagePack."""
 
@@ -139,7 +132,7 @@ class Listing:
                 place = self._place(entry.path)
                 self.entries.append(Skipped(*place, problem.code, problem.detail))
         kinds = sorted({media_kind(path) for path in self.sizes})
-        self.parts = paired_parts(options) or [FilePart(kind, kind) for kind in kinds]
+        self.parts = paired_parts(options) or [(kind, kind) for kind in kinds]
         self.classes: list[str] = []
         if options.labels == "folder":
             names = {self._class_of(path): path for path in self.sizes}
@@ -222,15 +215,16 @@ unpack = msgspec.msgpack.Decoder(FileState).decode
 """Decodes the state of an item."""
 
 
-def paired_parts(options: FolderOptions) -> list[FilePart]:
-    """One part for each file of a pair; empty if the option `pair` is not set."""
+def paired_parts(options: FolderOptions) -> list[tuple[MediaKind, str]]:
+    """The kind of each file of a pair, and how the names of its features begin. Empty if the option
+    `pair` is not set.
+    """
     kinds = [media_kind(f".{suffix}") for suffix in options.paired]
-    parts = []
-    for suffix, kind in zip(options.paired, kinds, strict=True):
-        # Two sounds of a pair, or two texts, differ by their suffixes.
-        alone = kind != "file" and kinds.count(kind) == 1
-        parts.append(FilePart(kind, kind if alone else suffix))
-    return parts
+    # Two sounds of a pair, or two texts, differ by their suffixes.
+    return [
+        (kind, kind if kind != "file" and kinds.count(kind) == 1 else suffix)
+        for suffix, kind in zip(options.paired, kinds, strict=True)
+    ]
 
 
 def suffix_of(path: str) -> str:
@@ -284,7 +278,7 @@ class FolderSource(Source):
     def schema(self) -> str:
         parts = self._listing.parts
         required = bool(self._pair) or len(parts) == 1
-        text = "".join(media_schema(part.kind, part.base, required=required) for part in parts)
+        text = "".join(media_schema(kind, base, required=required) for kind, base in parts)
         if self._options.labels == "folder":
             most = max(len(self._listing.classes) - 1, 0)
             domain = f"int_domain {{ min: 0 max: {most} is_categorical: true }}"
@@ -293,7 +287,7 @@ class FolderSource(Source):
         return text
 
     def codecs(self) -> Mapping[str, str]:
-        return media_codecs(part.kind for part in self._listing.parts)
+        return media_codecs(kind for kind, _ in self._listing.parts)
 
     def describe(self) -> Mapping[str, str]:
         listing = self._listing
@@ -301,7 +295,7 @@ class FolderSource(Source):
         found = {
             "layout": "splits by folder" if listing.splits else "no splits",
             "files": listed([f"{count} .{suffix}" for suffix, count in counts], most=8),
-            "features": ", ".join(f"{part.base}/…" for part in listing.parts),
+            "features": ", ".join(f"{base}/…" for _, base in listing.parts),
         }
         if listing.classes:
             found["classes"] = f"{len(listing.classes)} ({listed(listing.classes, most=3)})"
@@ -322,11 +316,11 @@ class FolderSource(Source):
         state = unpack(item.state)
         example: dict[str, Feature] = {}
         remarks = []
-        kind = media_kind(state.paths[0])
-        for path, part in zip(state.paths, self._pair or [FilePart(kind, kind)], strict=True):
+        first = media_kind(state.paths[0])
+        for path, (kind, base) in zip(state.paths, self._pair or [(first, first)], strict=True):
             name = path.rpartition("/")[2]
             try:
-                made = media_features(part.kind, part.base, name, read_media_file(self._raw, path))
+                made = media_features(kind, base, name, read_media_file(self._raw, path))
             except (ImageError, MediaError) as error:
                 detail = f"`{safe(path)}`: {error.detail}" if self._options.pair else error.detail
                 return Skipped(item.split, item.key, error.code, detail)

@@ -35,6 +35,7 @@ from tfrecreg.api import (
     media_kind,
     missing_files,
     normal_splits,
+    paths_remark,
     read_media_file,
     safe,
     usual_split,
@@ -78,8 +79,6 @@ class _Known(NamedTuple):
 
     files: Sequence[TableFile]
     columns: Sequence[Column]
-    key_column: Column | None
-    """The column of file names, if these names are the keys. Otherwise None."""
 
 
 class _Listing:
@@ -120,9 +119,7 @@ class _Listing:
         surveys = self._surveys.items()
         self.left_out = [name for name, each in surveys if not each.mapped and name not in used]
         """Unused columns, except those that an option skips."""
-        naming = [each for each in columns if each.kind in FILE_KINDS]
-        has_keys = len(naming) == 1 and naming[0].name == self._key
-        self.known = _Known(self._files, columns, naming[0] if has_keys else None)
+        self.known = _Known(self._files, columns)
 
     def items(self) -> Iterator[Item | Skipped | Remark]:
         """Every row, and the remarks on columns and tables."""
@@ -158,8 +155,7 @@ class _Listing:
             ("SRC015", self._left_tables, "tables that are not named after a split"),
         ):
             if names:
-                some = ", ".join(ticked(name) for name in names[:5])
-                yield Remark(split, names[0], code, f"{detail}: {some}", len(names))
+                yield paths_remark(split, code, names, detail)
 
     def _read(self, number: int) -> int:
         """Read a table; return the number of its rows that can be parsed."""
@@ -392,27 +388,24 @@ class TableSource(Source):
 
     def raw_path(self, split: str, key: str) -> str | None:
         """The file of an item, if the keys are file names from a column."""
-        column = self._known.key_column
-        if column is None:
+        naming = self._file_columns
+        if len(naming) != 1 or self._options.key not in (None, naming[0].name):
             return None
         folders = [each.folder for each in self._known.files if each.split == split]
-        return column.mapped.path(key, folders[0] if folders else "")
+        return naming[0].mapped.path(key, folders[0] if folders else "")
 
-    def class_of(self, item: Item) -> str | None:
+    def class_of(self, item: Item) -> str:
         """The values of the columns of the type `label`."""
         names = [each.name for each in self._known.columns if each.kind == "label"]
         if not names:
             raise UsageError("`stratify` needs a column of the type `label`")
         number, start, length, _ = _STATE.unpack(item.state)
-        try:
-            values = self._rows(number).row(start, length)
-        except RowError:  # `example` reports it
-            return None
+        values = self._rows(number).row(start, length)
         return "\n".join(str(values.get(name, "")) for name in names)
 
     def example(self, item: Item) -> Example | Written | Skipped:
         number, start, length, line = _STATE.unpack(item.state)
-        rows = self._opened.get(number) or self._rows(number)
+        rows = self._rows(number)
         name = ""
         example: dict[str, Feature] = {}
         remarks: list[Remark] = []

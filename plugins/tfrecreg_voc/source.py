@@ -398,7 +398,7 @@ _SHARE = 0.2
 
 
 _STATE = msgspec.msgpack.Decoder(list[str])
-"""The state of an item: the path of its XML, and the paths of the PNGs that the option `masks` names.
+"""The state of an item: the path of its XML, and those of the PNGs that the option `masks` names.
 The paths of missing files are empty.
 """
 
