@@ -19,7 +19,7 @@ from tfrecreg.core.build.sources.object_source import has_places
 from tfrecreg.core.check.scan.interface import Shard, Target, Validator, Visitor
 from tfrecreg.core.check.scan.tally import JsonCodec, Tally, TallyRow, add_up, key_from
 from tfrecreg.core.example.model import Example
-from tfrecreg.core.images.decoder import FeatureDecoder, Undecodable, require_pillow, verify_pixels
+from tfrecreg.core.images.decoder import Undecodable, require_pillow, verify_pixels
 from tfrecreg.core.images.model import ImageError, ImageHeader
 from tfrecreg.core.images.read import is_truncated, read_header, why_undecodable
 from tfrecreg.core.plugins.decoders import Decoders, decoders_of
@@ -235,30 +235,21 @@ class ImagesVisitor(Visitor):
             detail = f"{len(data)} bytes decode to {header.width} × {header.height} pixels"
             self._add(batch, position, IMG006, name, message, detail)
         elif self._options.decode:
-            self._decode(batch, position, name, data, header, decoder)
-
-    def _decode(
-        self,
-        batch: RecordBatch,
-        position: int,
-        name: str,
-        data: bytes,
-        header: ImageHeader,
-        decoder: FeatureDecoder | None,
-    ) -> None:
-        try:
-            if decoder is None:
-                verify_pixels(data, header)
-            else:
-                decoder.array(data)
-        except (Undecodable, ValueError) as error:
-            costly = isinstance(error, Undecodable) and error.costly
-            limits = "within the limits of memory and time" if costly else "to its last pixel"
-            message = f"`{safe(name)}` should decode {limits}"
-            detail = error.detail if isinstance(error, Undecodable) else str(error)
-            self._add(batch, position, IMG006 if costly else IMG005, name, message, detail)
-        else:
-            self._part.decoded += 1
+            code, limits = IMG005, "to its last pixel"
+            try:
+                if decoder is None:
+                    verify_pixels(data, header)
+                else:
+                    decoder.array(data)
+                part.decoded += 1
+                return
+            except Undecodable as error:
+                detail = error.detail
+                if error.costly:
+                    code, limits = IMG006, "within the limits of memory and time"
+            except ValueError as error:
+                detail = str(error)
+            self._add(batch, position, code, name, f"{shown} should decode {limits}", detail)
 
 
 class ImagesValidator(Validator):

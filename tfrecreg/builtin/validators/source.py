@@ -85,9 +85,7 @@ class SourceValidator(Validator):
         if manifest is not None and raw is not None:
             source, self._not_compared = _locating_source(manifest, raw, target.home)
         look = manifest is None or _DIGEST in manifest.features or source is not None
-        return partial(
-            SourceVisitor, look=look, source=source, raw=raw if source is not None else None
-        )
+        return partial(SourceVisitor, look=look, source=source, raw=raw)
 
     def part_key(self, target: Target, options: Mapping[str, Any]) -> str | None:  # noqa: ARG002 - it has none
         if target.raw_folder is not None:
@@ -154,12 +152,11 @@ class SourceVisitor(Visitor):
     ) -> None:
         self._shard = shard
         self._look = look
-        self._source = source
-        self._raw = raw
-        self._index: Index | None = None
         self._part = SourcePart()
-        if source is not None:
-            self._index = index_of(shard)
+        self._raw: tuple[GuardedSource, Readable, Index] | None = None
+        """What finds the raw file of a record, if images are compared with raw files."""
+        if source is not None and raw is not None and (index := index_of(shard)) is not None:
+            self._raw = source, raw, index
 
     def batch(self, batch: RecordBatch) -> None:
         if not self._look or not batch.whole:
@@ -192,16 +189,17 @@ class SourceVisitor(Visitor):
         self._compare_raw(image, batch, position)
 
     def _compare_raw(self, image: bytes, batch: RecordBatch, position: int) -> None:
+        if self._raw is None:
+            return
+        source, raw, index = self._raw
         number = batch.first + position
-        if self._source is None or self._raw is None or self._index is None:
-            return
-        if number >= len(self._index):
-            return
-        path = self._source.raw_path(self._shard.split, self._index.key(number))
+        path = None
+        if number < len(index):
+            path = source.raw_path(self._shard.split, index.key(number))
         if path is None:
             return
         try:
-            with self._raw.open(path) as file:
+            with raw.open(path) as file:
                 size = file.size
                 same = size == len(image) and file.read_at(0, size) == image
         except MissingFileError:
