@@ -28,6 +28,7 @@ from tfrecreg.api import (
     link_problem,
     list_files,
     listed,
+    media_kind,
     normal_splits,
     path_ends,
     paths_remark,
@@ -239,7 +240,6 @@ _SPELLINGS = {
     "validation": ("val", "valid", "validation"),
     "test": ("test", "testing"),
 }
-_SUFFIXES = (".jpg", ".jpeg", ".jpe", ".png", ".gif", ".bmp", ".webp")
 
 
 class Table(NamedTuple):
@@ -552,9 +552,7 @@ class CocoDataset:
         path = self._locate(folder, plain) or join(folder, plain)
         if _leads_out(plain):
             if path not in self.files:
-                where = "out of the raw folder, at least on some systems"
-                detail = f"the path `{safe(name)}` leads {where}"
-                raise SkipImage("SRC111", detail)
+                raise SkipImage("SRC111", f"`{safe(name)}` leads out of the raw folder")
             moved.append(name)
         self._named.add(path)
         return path
@@ -572,7 +570,7 @@ class CocoDataset:
         orphans = [
             path
             for path in self.files
-            if path.lower().endswith(_SUFFIXES)
+            if media_kind(path) == "image"
             and path not in self._named
             and "annotations" not in path.split("/")
             and not hidden_part(path)

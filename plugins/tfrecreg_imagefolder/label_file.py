@@ -23,11 +23,11 @@ from tfrecreg.api import (
     SkipImage,
     Storage,
     listed,
+    media_kind,
     safe,
     usual_split,
 )
 from tfrecreg_imagefolder.listing import (
-    IMAGE_SUFFIXES,
     ImageFolderOptions,
     ItemClass,
     Listing,
@@ -230,7 +230,7 @@ def _match_pattern(files: Files, pattern: re.Pattern[str]) -> Iterator[LabelRow]
         match = pattern.search(file.rpartition("/")[2])
         label = (match[1] or "") if match is not None else ""
         if problem is None and not label:
-            if not file.lower().endswith(IMAGE_SUFFIXES):
+            if media_kind(file) != "image":
                 continue
             problem = SkipImage("SRC112", "`class_pattern` finds no class in its name")
         yield LabelRow(0, file, label, file.partition("/")[0] if in_splits else "", problem)

@@ -35,8 +35,6 @@ from tfrecreg.api import (
     usual_split,
 )
 
-IMAGE_SUFFIXES = (".jpg", ".jpeg", ".jpe", ".png", ".gif", ".bmp", ".webp")
-"""Suffixes in lower case. A file with another suffix can still be an image."""
 _RESIZE = re.compile(r"([1-9][0-9]{0,4})(?:x([1-9][0-9]{0,4}))?")
 _REENCODE = re.compile(r"png|jpeg:([1-9][0-9]?|100)")
 _FIXED = 280
