@@ -87,19 +87,19 @@ class Readme:
     """The header of `README.md`, a block of YAML."""
 
     def __init__(self, raw: Storage) -> None:
-        found = raw.stat(README, follow="all")
-        is_file = found is not None and found.kind == "file"
-        lines = raw.read(README).decode("utf-8-sig", "replace").splitlines() if is_file else []
+        entry = raw.stat(README, follow="all")
+        is_file = entry is not None and entry.kind == "file"
+        text = raw.read(README).decode("utf-8-sig", "replace") if is_file else ""
         self._header: Mapping[str, Any] = {}
-        if not lines or lines[0].rstrip() != "---":
+        found = re.match(r"---[ \t]*\r?\n(.*?)(^---[ \t]*\r?$|\Z)", text, re.DOTALL | re.MULTILINE)
+        if found is None:
             return
-        end = next((at for at, line in enumerate(lines) if at and line.rstrip() == "---"), None)
         try:
             import yaml
         except ImportError:
             raise MissingExtraError(f"reading the header of `{README}`", "yaml") from None
         try:
-            self._header = yaml.safe_load("\n".join(lines[1:end])) or {}
+            self._header = yaml.safe_load(found[1]) or {}
         except (yaml.YAMLError, ValueError, RecursionError) as error:
             why = " ".join(str(error).split())
             raise unusable_readme(f"its header is not YAML: {why}") from None
@@ -116,14 +116,6 @@ class Readme:
         infos = _mappings(self._header.get("dataset_info"))
         named = [each for each in infos if str(each.get("config_name", "default")) == config]
         return (named or (infos if len(infos) == 1 else [{}]))[0]
-
-    def examples(self, config: str) -> dict[str, int]:
-        """The number of rows of each split, if known."""
-        return {
-            str(each["name"]): each["num_examples"]
-            for each in _mappings(self.info(config).get("splits"))
-            if each.get("name") and type(each.get("num_examples")) is int
-        }
 
 
 def _mappings(found: Any) -> list[Mapping[str, Any]]:
@@ -379,11 +371,12 @@ class HuggingFaceSource(Source):
     def _other_counts(self) -> Iterator[Remark]:
         """Remarks on splits whose number of rows differs from the README."""
         found = self._listing.rows
-        said = self._listing.readme.examples(self._listing.config)
-        normal = normal_splits(list(said))
+        splits = _mappings(self._listing.readme.info(self._listing.config).get("splits"))
+        said = {str(each.get("name")): each.get("num_examples") for each in splits}
+        normal = normal_splits(said)
         for name, count in said.items() if not self._options.splits else ():
             rows = found[normal[name]]
-            if rows != count:
+            if type(count) is int and rows != count:
                 detail = f"`{safe(name)}` has {rows:,} rows, but README.md says {count:,}"
                 yield Remark(normal[name] if rows else min(found), name, "SRC120", detail)
 

@@ -22,6 +22,7 @@ from tfrecreg.api import (
     Feature,
     ImageError,
     Item,
+    Kind,
     RawDataError,
     RawFile,
     Reader,
@@ -54,18 +55,12 @@ _OPEN = 32
 _PLACE = msgspec.msgpack.Decoder(SamplePlace)
 
 
-class _FieldType(NamedTuple):
-    accepted: Any
-    feature: Callable[[Any], Feature]
-    schema: Literal["BYTES", "FLOAT", "INT"]
-    domain: str = ""
-
-
-_FIELD_TYPES = {
-    "int": _FieldType(list[int | bool] | int | bool | None, int64_feature, "INT"),
-    "float": _FieldType(list[float] | float | None, float_feature, "FLOAT"),
-    "text": _FieldType(list[str] | str | None, bytes_feature, "BYTES", _TEXT),
+_FIELD_TYPES: dict[str, tuple[Any, Callable[[Any], Feature], Kind]] = {
+    "int": (list[int | bool] | int | bool | None, int64_feature, Kind.INT64),
+    "float": (list[float] | float | None, float_feature, Kind.FLOAT),
+    "text": (list[str] | str | None, bytes_feature, Kind.BYTES),
 }
+"""For each type of fields, the accepted values and the feature that they become."""
 
 
 class _Context(NamedTuple):
@@ -112,10 +107,10 @@ class _Context(NamedTuple):
         if form == "json":
             found = json.loads(text, object_pairs_hook=no_duplicates)
             for name, type_name in self.options.fields.items():
-                kind = _FIELD_TYPES[type_name]
+                accepted, make, _ = _FIELD_TYPES[type_name]
                 value = msgspec.convert(found, dict[str, Any]).get(name)
-                if msgspec.convert(value, kind.accepted) is not None:
-                    features[_field_name(suffix, name)] = kind.feature(value)
+                if msgspec.convert(value, accepted) is not None:
+                    features[_field_name(suffix, name)] = make(value)
             if self.options.fields:
                 return features, ""
         elif form == "npy" and self.options.npy == "tensor":
@@ -135,10 +130,14 @@ class _Context(NamedTuple):
             text = feature_schema(f"{prefix}/text", "BYTES", count, _TEXT) if self.classes else ""
             return feature_schema(f"{prefix}/label", "INT", count, domain) + text
         if form == "json" and self.options.fields:
-            types = {name: _FIELD_TYPES[kind] for name, kind in self.options.fields.items()}
             return "".join(
-                feature_schema(_field_name(suffix, name), each.schema, "list", each.domain)
-                for name, each in types.items()
+                feature_schema(
+                    _field_name(suffix, name),
+                    _FIELD_TYPES[kind][2],
+                    "list",
+                    _TEXT if kind == "text" else "",
+                )
+                for name, kind in self.options.fields.items()
             )
         return feature_schema(suffix, "BYTES", count, _TEXT if form in _TEXTS else "")
 

@@ -8,6 +8,7 @@ record's key. If there is a manifest, its ledger is compared with the records.
 from __future__ import annotations
 
 import hashlib
+import io
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -33,6 +34,7 @@ from tfrecreg.core.registry.manifest import (
 )
 from tfrecreg.core.storage.interface import Readable, Storage
 from tfrecreg.core.storage.raw import raw_storage
+from tfrecreg.core.storage.remote_reader import ReadingFile
 from tfrecreg.core.values.codes import SRC016, SRC017, SRC019, SRC047, SRC048, SRC091
 from tfrecreg.core.values.errors import (
     MissingFileError,
@@ -287,19 +289,10 @@ def _listed(storage: Readable) -> dict[tuple[str, str], int] | None:
     """Count the ledger's lines for each split and code. Return None if one does not parse."""
     counts: Counter[tuple[str, str]] = Counter()
     try:
-        for line in _lines(storage):
-            entry = msgspec.json.decode(line)
-            counts[str(entry["split"]), str(entry["code"])] += int(entry.get("times", 1))
+        with storage.open(LEDGER_NAME) as file:
+            for line in io.BufferedReader(ReadingFile(file), _BLOCK):
+                entry = msgspec.json.decode(line)
+                counts[str(entry["split"]), str(entry["code"])] += int(entry.get("times", 1))
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
     return counts
-
-
-def _lines(storage: Readable) -> Iterator[bytes]:
-    with storage.open(LEDGER_NAME) as file:
-        rest = b""
-        for start in range(0, file.size, _BLOCK):
-            *lines, rest = (rest + file.read_at(start, _BLOCK)).split(b"\n")
-            yield from lines
-        if rest:
-            yield rest
