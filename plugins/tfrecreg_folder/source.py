@@ -119,7 +119,7 @@ class Listing:
         self.splits = self._split_folders([each.path for each in found])
         """The split of each folder, by the folder's name; empty if no folder is a split."""
         if self.splits:
-            # A `README.md` beside `train/*.wav` is not data.
+            # A `README.md` next to the folder `train` is not data.
             stray += [each.path for each in found if "/" not in each.path]
             found = [each for each in found if "/" in each.path]
         self.sizes: dict[str, int] = {}
@@ -187,8 +187,8 @@ class Listing:
             if missing or twice:
                 names = [paths[0].rpartition("/")[2] for paths in group.values()]
                 have = ", ".join(f"`{safe(name, limit=60)}`" for name in names)
-                what = f"no `.{missing[0]}`" if missing else f"two files `.{twice[0]}`"
-                yield Skipped(split, key, "SRC112", f"{what} beside {have}")
+                what = f"no `.{missing[0]}`" if missing else f"two `.{twice[0]}` files"
+                yield Skipped(split, key, "SRC112", f"{what} next to {have}")
             else:
                 yield self._item(split, key, [group[each][0] for each in self._options.paired])
 

@@ -444,8 +444,8 @@ def _exported(raw: Storage, metadata: bytes) -> tuple[Mapping[str, Sequence[str]
         schema = raw.read(_SCHEMA).decode()
     except (msgspec.DecodeError, UnicodeDecodeError, MissingFileError) as error:
         raise RawDataError(
-            f"the files were exported by tfrecreg, but their metadata or `{_SCHEMA}` beside them "
-            f"cannot be read: {error}",
+            f"the files were exported by tfrecreg, but their metadata or their `{_SCHEMA}` cannot "
+            f"be read: {error}",
             hint="--option restore=no reads them like other Parquet files",
         ) from None
     return {name: each for name, each in labels.items() if each}, schema

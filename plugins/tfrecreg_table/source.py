@@ -75,7 +75,7 @@ _TYPED = (*JSON_SUFFIXES, "parquet")
 
 
 class _Known(NamedTuple):
-    """What workers need from the listing."""
+    """The parts of the listing that workers need."""
 
     files: Sequence[TableFile]
     columns: Sequence[Column]
@@ -317,7 +317,7 @@ class _Listing:
 def _name_in(column: str, value: Any, code: str) -> str:
     """The file name or key in a cell."""
     if value is None or isinstance(value, (bytes, list)):
-        raise RowError(f"the column {ticked(column)} names nothing: {ticked(value)}", code)
+        raise RowError(f"the column {ticked(column)} has no usable name: {ticked(value)}", code)
     return text_of(value)
 
 

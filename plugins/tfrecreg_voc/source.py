@@ -349,7 +349,7 @@ class VocDataset:
         if masks:
             used.update(self.mask_of(image, kind) for image in kinds["image"] for kind in masks)
         for code, paths, why in (
-            ("SRC117", kinds["image"], "neither an XML nor a list names it"),
+            ("SRC117", kinds["image"], "no XML and no list names them"),
             (
                 "SRC015",
                 kinds["mask"],

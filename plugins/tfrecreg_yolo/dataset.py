@@ -47,9 +47,8 @@ class YoloOptions(ObjectOptions):
     """Options of the source `yolo`."""
 
     task: Literal["auto", "detect", "segment", "pose", "obb"] = "auto"
-    """What the rows of label files state: boxes, polygons, boxes with keypoints, or oriented boxes.
-    `detect` takes the boxes around polygons. `auto` examines all label files, and refuses ambiguous
-    rows."""
+    """The content of the rows: boxes, polygons, boxes with keypoints, or oriented boxes. `detect`
+    takes the boxes around polygons. `auto` examines all label files, and refuses ambiguous rows."""
     data: str = ""
     """The file that describes the dataset, if it is not `data.yaml` or `obj.data`."""
     classes: tuple[str, ...] = ()
@@ -312,9 +311,9 @@ class YoloDataset:
 
 
 def label_paths(image: str) -> Sequence[str]:
-    """The possible paths of an image's label file, in order. The last path is beside the image. If
-    the image is below a folder `images`, the first path has `labels` in place of the last such
-    folder.
+    """The paths that an image's label file may have, in order of preference. If the image is below
+    a folder `images`, the first path has `labels` in place of the last such folder. The last path
+    is next to the image.
     """
     stem, dot, _ = image.rpartition(".")
     beside = f"{stem if dot else image}.txt"

@@ -196,8 +196,8 @@ def test_files_of_one_stem_are_one_record(raw) -> None:
     assert found["txt/bytes"] == [b"hello"]
     assert found["audio/duration"] == [0.5]
     assert made.skipped == {
-        ("train", "alone"): ("SRC112", "no `.txt` beside `alone.wav`"),
-        ("train", "two"): ("SRC112", "two files `.txt` beside `two.TXT`, `two.wav`"),
+        ("train", "alone"): ("SRC112", "no `.txt` next to `alone.wav`"),
+        ("train", "two"): ("SRC112", "two `.txt` files next to `two.TXT`, `two.wav`"),
     }
     assert made.remarked() == {"SRC015": "other files: `x/clip.json`"}
     source = raw.source("pair=wav,txt")

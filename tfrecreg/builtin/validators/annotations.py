@@ -93,7 +93,7 @@ def _ragged(example: Example, count: int, *, boxes: bool) -> Iterator[Problem]:
 
 
 def _uneven(name: str, expected: int, found: int) -> Problem:
-    message = f"`{name}` should have as many values as the lists beside it"
+    message = f"`{name}` should have as many values as the other lists of objects"
     return Problem(ANN001, name, message, f"expected {expected} values, found {found}")
 
 
@@ -332,7 +332,7 @@ class AnnotationsValidator(Validator):
                 for split, classes in in_split.items()
             }
             text = ", ".join(f"{safe(split)} {ratio}" for split, ratio in ratios.items())
-            told = f"ratio of the commonest to the rarest class of `{safe(feature)}`: {text}"
+            told = f"ratio of the most frequent to the rarest class of `{safe(feature)}`: {text}"
             yield Measure(f"annotations.balance.{feature}", ratios, told)
             # A label map beside bare files may belong to a larger set.
             beside = target.manifest is None and self._options.label_map is None
@@ -380,7 +380,7 @@ class AnnotationsValidator(Validator):
             (most, often), (least, seldom) = ordered[0], ordered[-1]
             if limit is not None and often > limit * seldom:
                 message = (
-                    f"the commonest class of `{safe(feature)}` should occur at most {limit:g} "
+                    f"the most frequent class of `{safe(feature)}` should occur at most {limit:g} "
                     f"times as often as the rarest"
                 )
                 detail = (

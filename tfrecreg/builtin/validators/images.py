@@ -221,7 +221,9 @@ class ImagesVisitor(Visitor):
             message = f"{shown} should be an image that TensorFlow decodes correctly"
             self._add(batch, position, IMG007, name, message, reason)
         if header.orientation != 1 and has_places(example):
-            message = f"{shown} should have no EXIF orientation beside boxes, keypoints or masks"
+            message = (
+                f"{shown} has boxes, keypoints or masks, so it should have no EXIF orientation"
+            )
             sides = f"{header.shown[0]} × {header.shown[1]} pixels"
             detail = f"orientation {header.orientation}: viewers rotate it to {sides}"
             self._add(batch, position, IMG009, name, message, detail)

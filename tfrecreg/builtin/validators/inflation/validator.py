@@ -128,10 +128,10 @@ class _Feature:
 
     def repeated(self) -> Cause | None:
         """Find INF004: values that are stored repeatedly."""
-        times = self.repeats.times
+        times, share = self.repeats.measured()
         if times <= 1:
             return None
-        extra = int(self.bytes * self.repeats.share)
+        extra = int(self.bytes * share)
         message = (
             f"{self.shown} holds each value {times:.1f} times on average, {si_bytes(self.bytes)}; "
             f"stored once each, they take about {si_bytes(self.bytes - extra)}"
@@ -143,7 +143,8 @@ class _Feature:
         formats = self.sample.formats
         if self.raw is None or not formats or sum(formats.values()) < self.sample.content:
             return None
-        once, raw = int(self.bytes * (1 - self.repeats.share)), self.raw.decoded
+        _, share = self.repeats.measured()
+        once, raw = int(self.bytes * (1 - share)), self.raw.decoded
         if once <= RATIO * raw:
             return None
         message = (
