@@ -231,7 +231,10 @@ class MnistSource(Source):
     def schema(self) -> str:
         name = "mnist_raw" if self._options.encoding == "raw" else "mnist"
         text = bundled_schema("tfrecreg_mnist", name)
-        shapes = [images.shape for images, _ in self._splits.values()]
+        try:
+            shapes = [images.shape for images, _ in self._splits.values()]
+        except RawDataError:  # missing or bad data: a build reports the reason
+            return text
         for number, side in enumerate(("height", "width"), start=1):
             if len(sizes := {shape[number] for shape in shapes}) == 1:
                 size = sizes.pop()

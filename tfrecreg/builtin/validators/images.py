@@ -63,11 +63,10 @@ def unusual_sizes(sizes: Tally, dataset: str) -> Iterator[Finding]:
         if total < _LEAST or sum(found[size].times for size in rare) * _SHARE > total:
             continue
         for size in rare:
-            is_large = size > median
-            limit = f"{1 << _APART} times" if is_large else f"1/{1 << _APART} of"
-            asks = f"have at {'most' if is_large else 'least'} {limit} the pixels"
-            message = f"`{safe(feature)}` should {asks} of the median image"
-            subject = "large" if is_large else "small"
+            subject, limit = "small", f"at least 1/{1 << _APART} of"
+            if size > median:
+                subject, limit = "large", f"at most {1 << _APART} times"
+            message = f"`{safe(feature)}` should have {limit} the pixels of the median image"
             row = found[size]
             tally.add_places(
                 IMG008, message, row.locations, row.times, feature=feature, subject=subject

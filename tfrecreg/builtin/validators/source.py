@@ -106,8 +106,8 @@ class SourceValidator(Validator):
             images += part.images
             compared += part.compared
             # The `CRC` findings report the loss of a damaged shard, and not the ledger.
-            damaged = part.damaged and shard.entry is not None
-            records[shard.split] += shard.entry.records if damaged and shard.entry else part.records
+            planned = shard.entry if part.damaged else None
+            records[shard.split] += part.records if planned is None else planned.records
         if target.manifest is not None and target.manifest.ledger:
             _reconcile(tally, target, target.manifest, records)
             _repeat_dropped(tally, target.manifest)

@@ -24,18 +24,13 @@ from tfrecreg.core.images import bmp
 from tfrecreg.core.images.model import ImageError
 from tfrecreg.core.images.read import read_header
 
-_SIDE = re.compile(r"(.*?)(height|rows|width|cols|columns|channels?|depth)$", re.IGNORECASE)
 _MEANING = {
-    "height": "height",
-    "rows": "height",
-    "width": "width",
-    "cols": "width",
-    "columns": "width",
-    "channel": "channels",
-    "channels": "channels",
-    "depth": "channels",
+    **dict.fromkeys(("height", "rows"), "height"),
+    **dict.fromkeys(("width", "cols", "columns"), "width"),
+    **dict.fromkeys(("channels", "channel", "depth"), "channels"),
 }
-_IMAGE = re.compile(r"image|img|pixel|image|frame|digit", re.IGNORECASE)
+_SIDE = re.compile(rf"(.*?)({'|'.join(_MEANING)})", re.IGNORECASE)
+_IMAGE = re.compile(r"image|img|pixel|frame|digit", re.IGNORECASE)
 """Features with such names may hold a square image without a declared shape."""
 _CHANNELS = (1, 3, 4)
 _LEAST_SIDE = 8
