@@ -22,10 +22,11 @@ float_feature hidden_part hookimpl image_features image_schema image_size int64_
 is_split_name
 is_truncated key_from keyed_examples link_problem list_files listed location_lines location_text
 media_codecs media_features media_kind media_schema missing_files no_duplicates
-normal_splits object_schema one_line open_local parse_schema path_ends paths_remark
+normal_splits object_schema one_line open_local parse_schema path_ends paths_remark png_of
 read_header read_limits read_media_file read_text read_whole_file require_pillow safe safe_message
 serialize_tensor session_command si_bytes sniff splits_of_files subject_text
-truncation_text unset_feature usable_cores verified_records verify_pixels why_undecodable
+truncation_text unset_feature usable_cores usual_split verified_records verify_pixels
+why_undecodable
 write_records written_records
 """
 

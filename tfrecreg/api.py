@@ -29,8 +29,8 @@
   `location_text`, `location_lines`, `subject_text`, `safe_message` and `si_bytes`.
 - A command uses `Session` and `session_command`.
 - The bytes of an image are examined with `sniff`, `read_header`, `is_truncated`,
-  `truncation_text`, `why_undecodable`, `ImageHeader` and `ImageError`. Pixels are decoded in this
-  process with `decode_pixels`, `decode_resized` and `Resizing`.
+  `truncation_text`, `why_undecodable`, `ImageHeader` and `ImageError`; `png_of` makes a PNG. Pixels
+  are decoded in this process with `decode_pixels`, `decode_resized` and `Resizing`.
 - Headers of sounds and videos are read, and files of any kind become features, with `media_kind`,
   `media_features`, `media_schema`, `media_codecs`, `MediaKind`, `MediaError`, `read_media_file`
   and `read_whole_file`.
@@ -40,8 +40,8 @@
   `open_local`, `StorageError` and `MissingFileError`.
 - An engine uses `ExecutorEngine`, `EngineRequest` and `usable_cores`.
 - Any plugin may raise `TfrecregError`, `UsageError`, `FailureError`, `MissingExtraError`,
-  `ManifestError` and `SchemaError`, and may call `normal_splits`, `is_split_name`, `safe`,
-  `one_line`, `did_you_mean`, `listed`, `no_duplicates` and `collision`.
+  `ManifestError` and `SchemaError`, and may call `normal_splits`, `usual_split`,
+  `is_split_name`, `safe`, `one_line`, `did_you_mean`, `listed`, `no_duplicates` and `collision`.
 
 https://github.com/tfrecreg/tfrecreg/tree/main/docs/plugin-examples.md has a complete plugin of each
 kind.
@@ -140,6 +140,7 @@ if TYPE_CHECKING:
     from tfrecreg.core.images.decoder import digest_pixels as digest_pixels
     from tfrecreg.core.images.decoder import require_pillow as require_pillow
     from tfrecreg.core.images.decoder import verify_pixels as verify_pixels
+    from tfrecreg.core.images.headers import png_of as png_of
     from tfrecreg.core.images.model import ImageError as ImageError
     from tfrecreg.core.images.model import ImageHeader as ImageHeader
     from tfrecreg.core.images.pixels import Resizing as Resizing
@@ -212,6 +213,7 @@ if TYPE_CHECKING:
     from tfrecreg.core.values.shards import collision as collision
     from tfrecreg.core.values.shards import is_split_name as is_split_name
     from tfrecreg.core.values.shards import normal_splits as normal_splits
+    from tfrecreg.core.values.shards import usual_split as usual_split
     from tfrecreg.core.values.text import did_you_mean as did_you_mean
     from tfrecreg.core.values.text import listed as listed
     from tfrecreg.core.values.text import safe as safe
@@ -254,6 +256,7 @@ _LATER = {
         "Conversion FeatureDecoder Thumbnail Undecodable convert_image digest_pixels "
         "require_pillow verify_pixels"
     ),
+    "tfrecreg.core.images.headers": "png_of",
     "tfrecreg.core.images.model": "ImageError ImageHeader",
     "tfrecreg.core.images.pixels": "Resizing decode_pixels decode_resized",
     "tfrecreg.core.images.read": "is_truncated read_header sniff truncation_text why_undecodable",
@@ -287,7 +290,7 @@ _LATER = {
         "StorageError TfrecregError UsageError"
     ),
     "tfrecreg.core.values.findings": "Code Finding Location Measure Severity TensorflowOutcome",
-    "tfrecreg.core.values.shards": "collision is_split_name normal_splits",
+    "tfrecreg.core.values.shards": "collision is_split_name normal_splits usual_split",
     "tfrecreg.core.values.text": "did_you_mean listed safe safe_message si_bytes",
     "tfrecreg.core.workers.executor": "ExecutorEngine",
     "tfrecreg.core.workers.interface": "EngineRequest",

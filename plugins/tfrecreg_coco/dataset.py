@@ -28,6 +28,7 @@ from tfrecreg.api import (
     link_problem,
     list_files,
     listed,
+    media_kind,
     normal_splits,
     path_ends,
     paths_remark,
@@ -55,7 +56,7 @@ class CocoOptions(ObjectOptions):
     images: tuple[str, ...] = ()
     """The folder of the images if it is unusual, or one for each split: `train:a,validation:b`."""
     segments: tuple[str, ...] = ()
-    """The folder of the panoptic PNGs, unless it is beside the JSON file and has the same name.
+    """The folder of the panoptic PNGs. Default: a folder next to the JSON file, with the same name.
     Per split: `train:a,validation:b`."""
     splits: tuple[str, ...] = ()
     """Read only these splits."""
@@ -239,7 +240,6 @@ _SPELLINGS = {
     "validation": ("val", "valid", "validation"),
     "test": ("test", "testing"),
 }
-_SUFFIXES = (".jpg", ".jpeg", ".jpe", ".png", ".gif", ".bmp", ".webp")
 
 
 class Table(NamedTuple):
@@ -347,7 +347,7 @@ class CocoDataset:
                 chosen[split] = used
         if not chosen:
             paths = listed((file.path for file in files), most=3)
-            raise RawDataError(f"no {' or '.join(tasks or OBJECT_TASKS)} in {paths}")
+            raise RawDataError(f"{paths}: no annotations of {' or '.join(tasks or OBJECT_TASKS)}")
         return chosen
 
     def _annotation_files(self) -> list[AnnotationFile]:
@@ -437,7 +437,7 @@ class CocoDataset:
             if table.task == "panoptic" and table.annotations:
                 beside = table.path.removesuffix(".json")
                 above, _, stem = beside.rpartition("/")
-                # An image of the same name in the folder of the images is not the PNG.
+                # A file of the same name in the folder of images is the image, not the PNG.
                 usual = [each for each in (beside, stem, above) if each != folder]
                 painted = (each for found in table.annotations.values() for each in found)
                 names = (each.file_name for each in painted if each.file_name is not None)
@@ -464,8 +464,8 @@ class CocoDataset:
                 needless = task not in OBJECT_TASKS or _is_usable(each.bbox, image)
                 each.segmentation = NO_SEGMENTATION if needless else each.segmentation.copy()
         if lost:
-            which = f"a picture that is not listed; {lost[0].name} refers to {lost[0].image_id}"
-            detail = f"{len(lost)} of the annotations refer to {which}"
+            which = f"the first is {lost[0].name}, which refers to the image {lost[0].image_id}"
+            detail = f"{len(lost)} annotations refer to an image that is not listed; {which}"
             if options.dangling == "fail":
                 raise RawDataError(
                     f"`{path}`: {detail}",
@@ -518,7 +518,7 @@ class CocoDataset:
                 owner = owners.setdefault(path, image_id)
                 if owner != image_id:
                     path = f"{path}#{image_id}"
-                    detail = f"the picture {image_id} has the same file as the picture {owner}"
+                    detail = f"the image {image_id} has the same file as the image {owner}"
                     raise SkipImage("SRC114", detail)
                 segments = self._segments(split, image_id, moved)
                 yield Found(split.name, path, image, tables, segments)
@@ -552,9 +552,7 @@ class CocoDataset:
         path = self._locate(folder, plain) or join(folder, plain)
         if _leads_out(plain):
             if path not in self.files:
-                where = "out of the raw folder, at least on some systems"
-                detail = f"the path `{safe(name)}` leads {where}"
-                raise SkipImage("SRC111", detail)
+                raise SkipImage("SRC111", f"`{safe(name)}` leads out of the raw folder")
             moved.append(name)
         self._named.add(path)
         return path
@@ -572,7 +570,7 @@ class CocoDataset:
         orphans = [
             path
             for path in self.files
-            if path.lower().endswith(_SUFFIXES)
+            if media_kind(path) == "image"
             and path not in self._named
             and "annotations" not in path.split("/")
             and not hidden_part(path)

@@ -11,7 +11,6 @@ set in its last digit.
 from __future__ import annotations
 
 import math
-import struct
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
@@ -41,6 +40,7 @@ from tfrecreg.api import (
     bytes_feature,
     int64_feature,
     object_schema,
+    png_of,
     safe,
 )
 from tfrecreg_coco.dataset import (
@@ -452,19 +452,11 @@ def decode_rle(text: bytes) -> list[int]:
 
 
 def encode_mask(mask: npt.NDArray[np.uint8]) -> bytes:
-    """A PNG of a mask (u8, height × width), with one bit per pixel: nonzero becomes white.
-
-    PNG, third edition: color type 0, bit depth 1, filter 0. The same zlib gives the same bytes.
+    """A PNG of a mask (u8, height × width), with one bit per pixel: nonzero becomes white. The same
+    zlib gives the same bytes.
     """
     height, width = mask.shape
     rows = np.zeros((height, 1 + (width + 7) // 8), np.uint8)
     # Masks are stored by columns. Packing columns is five times as slow as transposing first.
     rows[:, 1:] = np.packbits(np.ascontiguousarray(mask), axis=1)
-    header = struct.pack(">IIBBBBB", width, height, 1, 0, 0, 0, 0)
-    pixels = zlib.compress(rows.tobytes(), 6)
-    parts = _chunk(b"IHDR", header), _chunk(b"IDAT", pixels), _chunk(b"IEND", b"")
-    return b"\x89PNG\r\n\x1a\n" + b"".join(parts)
-
-
-def _chunk(kind: bytes, data: bytes) -> bytes:
-    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+    return png_of(zlib.compress(rows.tobytes(), 6), width, height, depth=1)

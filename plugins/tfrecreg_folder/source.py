@@ -28,6 +28,7 @@ from tfrecreg.api import (
     UsageError,
     Written,
     bytes_feature,
+    feature_schema,
     hidden_part,
     image_size,
     int64_feature,
@@ -39,12 +40,13 @@ from tfrecreg.api import (
     media_kind,
     media_schema,
     normal_splits,
+    paths_remark,
     read_media_file,
     safe,
+    usual_split,
 )
 
 _DEFAULT_SPLIT = "train"
-_USUAL = ("train", "validation", "test")
 _FIXED = 300
 """Estimated number of bytes that a file adds to an example, not counting the file's content."""
 
@@ -86,13 +88,6 @@ class FolderOptions:
         return frozenset(self.paired or suffixes)
 
 
-class FilePart(NamedTuple):
-    """How a file of an item becomes features. The names of the features begin with `base`."""
-
-    kind: MediaKind
-    base: str
-
-
 class FileState(NamedTuple):
     """The state of an item, packed as MessagePack."""
 
@@ -124,7 +119,7 @@ class Listing:
         self.splits = self._split_folders([each.path for each in found])
         """The split of each folder, by the folder's name; empty if no folder is a split."""
         if self.splits:
-            # A `README.md` beside `train/*.wav` is not data.
+            # A `README.md` next to the folder `train` is not data.
             stray += [each.path for each in found if "/" not in each.path]
             found = [each for each in found if "/" in each.path]
         self.sizes: dict[str, int] = {}
@@ -137,7 +132,7 @@ class Listing:
                 place = self._place(entry.path)
                 self.entries.append(Skipped(*place, problem.code, problem.detail))
         kinds = sorted({media_kind(path) for path in self.sizes})
-        self.parts = paired_parts(options) or [FilePart(kind, kind) for kind in kinds]
+        self.parts = paired_parts(options) or [(kind, kind) for kind in kinds]
         self.classes: list[str] = []
         if options.labels == "folder":
             names = {self._class_of(path): path for path in self.sizes}
@@ -153,18 +148,15 @@ class Listing:
         else:
             self.entries += (self._item(*self._place(path), [path]) for path in self.sizes)
         split = min((each.split for each in self.entries), default=_DEFAULT_SPLIT)
-        self.remarks: list[Remark] = []
-        for kind, left_out in (("hidden", list(hidden)), ("stray", stray)):
-            if left_out:
-                words = "name," if len(left_out) == 1 else "names, the first of them"
-                detail = f"{len(left_out)} {kind} {words} `{safe(left_out[0])}`"
-                self.remarks.append(Remark(split, left_out[0], "SRC015", detail, len(left_out)))
+        left_out = {"hidden files": [*hidden], "other files": stray}
+        self.remarks = [
+            paths_remark(split, "SRC015", paths, why) for why, paths in left_out.items() if paths
+        ]
 
     def _split_folders(self, paths: Sequence[str]) -> Mapping[str, str]:
         layout = self._options.layout
         tops = dict.fromkeys(path.partition("/")[0] for path in paths if "/" in path)
-        splits = normal_splits(tops)
-        usual = [each for each in tops if splits[each] in _USUAL]
+        usual = [each for each in tops if usual_split(each)]
         if layout == "flat" or (layout == "auto" and not usual):
             return {}
         others = [each for each in tops if each not in usual]
@@ -181,7 +173,7 @@ class Listing:
                 f"`layout=split` needs folders in `{self._root}` whose names consist of letters, "
                 f"digits and `_`; folders with other names: {listed(wrong, most=3)}"
             )
-        return splits
+        return normal_splits(tops)
 
     def _pairs(self) -> Iterator[Item | Skipped]:
         groups: dict[str, dict[str, list[str]]] = {}
@@ -195,8 +187,8 @@ class Listing:
             if missing or twice:
                 names = [paths[0].rpartition("/")[2] for paths in group.values()]
                 have = ", ".join(f"`{safe(name, limit=60)}`" for name in names)
-                what = f"no `.{missing[0]}`" if missing else f"two files `.{twice[0]}`"
-                yield Skipped(split, key, "SRC112", f"{what} beside {have}")
+                what = f"no `.{missing[0]}`" if missing else f"two `.{twice[0]}` files"
+                yield Skipped(split, key, "SRC112", f"{what} next to {have}")
             else:
                 yield self._item(split, key, [group[each][0] for each in self._options.paired])
 
@@ -223,15 +215,16 @@ unpack = msgspec.msgpack.Decoder(FileState).decode
 """Decodes the state of an item."""
 
 
-def paired_parts(options: FolderOptions) -> list[FilePart]:
-    """One part for each file of a pair; empty if the option `pair` is not set."""
+def paired_parts(options: FolderOptions) -> list[tuple[MediaKind, str]]:
+    """The kind of each file of a pair, and how the names of its features begin. Empty if the option
+    `pair` is not set.
+    """
     kinds = [media_kind(f".{suffix}") for suffix in options.paired]
-    parts = []
-    for suffix, kind in zip(options.paired, kinds, strict=True):
-        # Two sounds of a pair, or two texts, differ by their suffixes.
-        alone = kind != "file" and kinds.count(kind) == 1
-        parts.append(FilePart(kind, kind if alone else suffix))
-    return parts
+    # Two sounds of a pair, or two texts, differ by their suffixes.
+    return [
+        (kind, kind if kind != "file" and kinds.count(kind) == 1 else suffix)
+        for suffix, kind in zip(options.paired, kinds, strict=True)
+    ]
 
 
 def suffix_of(path: str) -> str:
@@ -285,17 +278,16 @@ class FolderSource(Source):
     def schema(self) -> str:
         parts = self._listing.parts
         required = bool(self._pair) or len(parts) == 1
-        text = "".join(media_schema(part.kind, part.base, required=required) for part in parts)
+        text = "".join(media_schema(kind, base, required=required) for kind, base in parts)
         if self._options.labels == "folder":
             most = max(len(self._listing.classes) - 1, 0)
             domain = f"int_domain {{ min: 0 max: {most} is_categorical: true }}"
-            for name, rest in ((_LABEL, f"type: INT {domain}"), (_TEXT, "type: BYTES")):
-                presence = "presence { min_fraction: 1 min_count: 1 } shape {}"
-                text += f'feature {{\n  name: "{name}"\n  {presence} {rest}\n}}\n'
+            text += feature_schema(_LABEL, "INT", "one", domain)
+            text += feature_schema(_TEXT, "BYTES", "one")
         return text
 
     def codecs(self) -> Mapping[str, str]:
-        return media_codecs(part.kind for part in self._listing.parts)
+        return media_codecs(kind for kind, _ in self._listing.parts)
 
     def describe(self) -> Mapping[str, str]:
         listing = self._listing
@@ -303,7 +295,7 @@ class FolderSource(Source):
         found = {
             "layout": "splits by folder" if listing.splits else "no splits",
             "files": listed([f"{count} .{suffix}" for suffix, count in counts], most=8),
-            "features": ", ".join(f"{part.base}/…" for part in listing.parts),
+            "features": ", ".join(f"{base}/…" for _, base in listing.parts),
         }
         if listing.classes:
             found["classes"] = f"{len(listing.classes)} ({listed(listing.classes, most=3)})"
@@ -324,11 +316,11 @@ class FolderSource(Source):
         state = unpack(item.state)
         example: dict[str, Feature] = {}
         remarks = []
-        kind = media_kind(state.paths[0])
-        for path, part in zip(state.paths, self._pair or [FilePart(kind, kind)], strict=True):
+        first = media_kind(state.paths[0])
+        for path, (kind, base) in zip(state.paths, self._pair or [(first, first)], strict=True):
             name = path.rpartition("/")[2]
             try:
-                made = media_features(part.kind, part.base, name, read_media_file(self._raw, path))
+                made = media_features(kind, base, name, read_media_file(self._raw, path))
             except (ImageError, MediaError) as error:
                 detail = f"`{safe(path)}`: {error.detail}" if self._options.pair else error.detail
                 return Skipped(item.split, item.key, error.code, detail)

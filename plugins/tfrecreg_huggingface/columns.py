@@ -21,6 +21,7 @@ import pyarrow as pa
 from tfrecreg.api import (
     Example,
     RawDataError,
+    SkipImage,
     bytes_feature,
     feature_schema,
     float_feature,
@@ -107,8 +108,6 @@ def _names(found: Any) -> tuple[str, ...]:
     """Class names from a list, or from a mapping whose keys are their numbers as texts."""
     if isinstance(found, dict):
         numbers = {int(number): name for number, name in found.items()}
-        if sorted(numbers) != list(range(len(numbers))):
-            raise ValueError("the numbers of class names have gaps")
         found = [numbers[number] for number in range(len(numbers))]
     return tuple(str(each) for each in found or ())
 
@@ -219,18 +218,11 @@ def plan_columns(
 
 def exported_columns(listing: Listing, chosen: Sequence[str]) -> tuple[Leaf, ...]:
     """The leaves of columns that `tfrecreg export` wrote: one feature each, with the same name."""
-    found: list[Leaf] = []
-    for column in listing.arrow_schema:
-        if column.name in chosen:
-            try:
-                found += _leaves(column.name, column.type, (column.name,), (), {})
-            except _NoFeature as error:
-                raise _unusable(f"the column `{safe(column.name)}` {error}") from None
-    if [leaf.column for leaf in found] != list(chosen):
-        raise _unusable("they are not the columns that an export has")
     return tuple(
         replace(leaf, form="value" if leaf.form == "value" else "bytes", row_lengths=False)
-        for leaf in found
+        for column in listing.arrow_schema
+        if column.name in chosen
+        for leaf in _leaves(column.name, column.type, (column.name,), (), {})
     )
 
 
@@ -323,15 +315,6 @@ def _unusable(why: str) -> RawDataError:
     return RawDataError(f"the columns cannot become features: {why}; `columns` selects columns")
 
 
-class UnusableValue(Exception):
-    """A value cannot be stored in a feature. The arguments are the code and the reason."""
-
-    def __init__(self, code: str, detail: str) -> None:
-        super().__init__(detail)
-        self.code = code
-        self.detail = detail
-
-
 def cell_features(leaf: Leaf, column: Any, at: int, rounds: bool) -> tuple[Example, str]:
     """The features of a leaf, and a remark if an image is cut short."""
     values, lengths = _values(leaf, column.slice(at, 1))
@@ -366,7 +349,7 @@ def _values(leaf: Leaf, cell: Any) -> tuple[Any, list[int]]:
         if cell.null_count and not inside:
             return None, []
         if cell.null_count and not step.startswith("."):
-            raise UnusableValue("SRC113", f"`{safe(leaf.name)}` has a null in a list")
+            raise SkipImage("SRC113", f"`{safe(leaf.name)}` has a null in a list")
         if step in (LIST, FIXED):
             if inside and step == LIST and leaf.row_lengths:
                 lengths = [len(each) for each in cell]
@@ -387,7 +370,7 @@ def _bytes(leaf: Leaf, values: Any) -> list[bytes]:
             each.decode()
         except UnicodeDecodeError as error:
             detail = f"`{safe(leaf.name)}` is not UTF-8 at byte {error.start}"
-            raise UnusableValue("SRC113", detail) from None
+            raise SkipImage("SRC113", detail) from None
     return found
 
 
@@ -400,7 +383,7 @@ def _integers(leaf: Leaf, values: Any) -> Any:
     found = values.to_numpy(zero_copy_only=False)
     if found.dtype == np.uint64 and found.size and int(found.max()) >= 2**63:
         detail = f"`{safe(leaf.name)}` is {int(found.max())}, which int64 cannot hold"
-        raise UnusableValue("SRC113", detail)
+        raise SkipImage("SRC113", detail)
     return found.astype(np.int64)
 
 
@@ -430,7 +413,7 @@ def _blobs(leaf: Leaf, values: Any) -> tuple[Example, str]:
         if values.null_count:
             path = next(filter(None, paths), "")
             where = f"the path `{safe(path)}` but " if path else ""
-            raise UnusableValue("SRC112", f"`{safe(leaf.column)}` has {where}no bytes")
+            raise SkipImage("SRC112", f"`{safe(leaf.column)}` has {where}no bytes")
     data = _bytes(leaf, values)
     if leaf.form == "bytes":
         return {leaf.name: bytes_feature(data)}, ""
@@ -454,7 +437,7 @@ def _classes(leaf: Leaf, labels: list[int]) -> Example:
     unknown = [label for label in labels if leaf.names and not -1 <= label < len(leaf.names)]
     if unknown:
         detail = f"`{safe(leaf.column)}` is {unknown[0]}, but there are {len(leaf.names)} classes"
-        raise UnusableValue("SRC113", detail)
+        raise SkipImage("SRC113", detail)
     names = [leaf.names[label] if leaf.names and label >= 0 else "" for label in labels]
     found: Example = {f"{leaf.name}/label": int64_feature(labels)}
     if any(names) or leaf.is_list:

@@ -27,6 +27,7 @@ from tfrecreg.api import (
     RawDataError,
     RawFile,
     Remark,
+    SkipImage,
     Skipped,
     Source,
     Storage,
@@ -39,6 +40,7 @@ from tfrecreg.api import (
     listed,
     missing_files,
     normal_splits,
+    paths_remark,
     safe,
     splits_of_files,
 )
@@ -85,19 +87,19 @@ class Readme:
     """The header of `README.md`, a block of YAML."""
 
     def __init__(self, raw: Storage) -> None:
-        found = raw.stat(README, follow="all")
-        is_file = found is not None and found.kind == "file"
-        lines = raw.read(README).decode("utf-8-sig", "replace").splitlines() if is_file else []
+        entry = raw.stat(README, follow="all")
+        is_file = entry is not None and entry.kind == "file"
+        text = raw.read(README).decode("utf-8-sig", "replace") if is_file else ""
         self._header: Mapping[str, Any] = {}
-        if not lines or lines[0].rstrip() != "---":
+        found = re.match(r"---[ \t]*\r?\n(.*?)(^---[ \t]*\r?$|\Z)", text, re.DOTALL | re.MULTILINE)
+        if found is None:
             return
-        end = next((at for at, line in enumerate(lines) if at and line.rstrip() == "---"), None)
         try:
             import yaml
         except ImportError:
             raise MissingExtraError(f"reading the header of `{README}`", "yaml") from None
         try:
-            self._header = yaml.safe_load("\n".join(lines[1:end])) or {}
+            self._header = yaml.safe_load(found[1]) or {}
         except (yaml.YAMLError, ValueError, RecursionError) as error:
             why = " ".join(str(error).split())
             raise unusable_readme(f"its header is not YAML: {why}") from None
@@ -114,14 +116,6 @@ class Readme:
         infos = _mappings(self._header.get("dataset_info"))
         named = [each for each in infos if str(each.get("config_name", "default")) == config]
         return (named or (infos if len(infos) == 1 else [{}]))[0]
-
-    def examples(self, config: str) -> dict[str, int]:
-        """The number of rows of each split, if known."""
-        return {
-            str(each["name"]): each["num_examples"]
-            for each in _mappings(self.info(config).get("splits"))
-            if each.get("name") and type(each.get("num_examples")) is int
-        }
 
 
 def _mappings(found: Any) -> list[Mapping[str, Any]]:
@@ -350,8 +344,7 @@ class HuggingFaceSource(Source):
         files, left_out = self._listing.files, self._listing.left_out
         split = files[0].split
         if left_out:
-            detail = f"Parquet files are left out, the first of them `{safe(left_out[0])}`"
-            yield Remark(split, left_out[0], "SRC117", detail, len(left_out))
+            yield paths_remark(split, "SRC117", left_out, "Parquet files left out")
         for column, why in self._listing.no_columns.items():
             yield Remark(split, column, "SRC117", f"the column `{safe(column)}` {why}")
         yield from self._listing.missing
@@ -378,11 +371,12 @@ class HuggingFaceSource(Source):
     def _other_counts(self) -> Iterator[Remark]:
         """Remarks on splits whose number of rows differs from the README."""
         found = self._listing.rows
-        said = self._listing.readme.examples(self._listing.config)
-        normal = normal_splits(list(said))
+        splits = _mappings(self._listing.readme.info(self._listing.config).get("splits"))
+        said = {str(each.get("name")): each.get("num_examples") for each in splits}
+        normal = normal_splits(said)
         for name, count in said.items() if not self._options.splits else ():
             rows = found[normal[name]]
-            if rows != count:
+            if type(count) is int and rows != count:
                 detail = f"`{safe(name)}` has {rows:,} rows, but README.md says {count:,}"
                 yield Remark(normal[name] if rows else min(found), name, "SRC120", detail)
 
@@ -418,7 +412,7 @@ class HuggingFaceSource(Source):
         return found
 
     def example(self, item: Item) -> Example | Written | Skipped:
-        from tfrecreg_huggingface.columns import UnusableValue, cell_features
+        from tfrecreg_huggingface.columns import cell_features
 
         known = self._known
         number, row = _PLACE.unpack(item.state)
@@ -438,7 +432,7 @@ class HuggingFaceSource(Source):
                 features.update(made)
                 if remark:
                     remarks.append(Remark(item.split, item.key, "SRC014", remark))
-        except (ImageError, UnusableValue) as error:
+        except (ImageError, SkipImage) as error:
             return Skipped(item.split, item.key, error.code, error.detail)
         return Written(features, remarks) if remarks else features
 
@@ -450,8 +444,8 @@ def _exported(raw: Storage, metadata: bytes) -> tuple[Mapping[str, Sequence[str]
         schema = raw.read(_SCHEMA).decode()
     except (msgspec.DecodeError, UnicodeDecodeError, MissingFileError) as error:
         raise RawDataError(
-            f"the files were exported by tfrecreg, but their metadata or `{_SCHEMA}` beside them "
-            f"cannot be read: {error}",
+            f"the files were exported by tfrecreg, but their metadata or their `{_SCHEMA}` cannot "
+            f"be read: {error}",
             hint="--option restore=no reads them like other Parquet files",
         ) from None
     return {name: each for name, each in labels.items() if each}, schema

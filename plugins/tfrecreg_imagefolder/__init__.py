@@ -59,17 +59,14 @@ def _examine(preview: RawPreview) -> Recognition | None:
     """Recognize class folders, with or without folders of splits above them. Return None if there
     are no class folders, or if at least half of the files in them are not images.
     """
-    from tfrecreg.api import Recognition
-    from tfrecreg_imagefolder.listing import IMAGE_SUFFIXES, is_usual_split
+    from tfrecreg.api import Recognition, media_kind, usual_split
 
     def has_image(folder: str) -> bool:
         inside = (folder, *preview.folders(folder)[:1])
-        return any(
-            file.lower().endswith(IMAGE_SUFFIXES) for each in inside for file in preview.files(each)
-        )
+        return any(media_kind(file) == "image" for each in inside for file in preview.files(each))
 
     folders = preview.folders()
-    splits = [path for path in folders if is_usual_split(path)]
+    splits = [path for path in folders if usual_split(path)]
     holding = [path for path in splits if preview.folders(path)]
     if holding:
         candidates = [each for path in holding for each in preview.folders(path)]
@@ -84,7 +81,7 @@ def _examine(preview: RawPreview) -> Recognition | None:
     if len(classes) == len(others) or len(bare) == _LOOKED_INTO:
         return None
     files = [file for path in candidates[:_LOOKED_INTO] for file in preview.files(path)]
-    images = sum(file.lower().endswith(IMAGE_SUFFIXES) for file in files)
+    images = sum(media_kind(file) == "image" for file in files)
     if files and images * 2 <= len(files):
         return None
     usual = len(classes) > 1 and not others

@@ -23,15 +23,15 @@ from tfrecreg.api import (
     SkipImage,
     Storage,
     listed,
+    media_kind,
     safe,
+    usual_split,
 )
 from tfrecreg_imagefolder.listing import (
-    IMAGE_SUFFIXES,
     ImageFolderOptions,
     ItemClass,
     Listing,
     Walk,
-    is_usual_split,
     refuse_names,
     sort_classes,
 )
@@ -225,12 +225,12 @@ def _match_lines(
 
 def _match_pattern(files: Files, pattern: re.Pattern[str]) -> Iterator[LabelRow]:
     """A row for each file. The class comes from the file's name, and the split from its folder."""
-    in_splits = all(is_usual_split(top) for top in {file.partition("/")[0] for file in files})
+    in_splits = all(usual_split(top) for top in {file.partition("/")[0] for file in files})
     for file, (_, problem) in files.items():
         match = pattern.search(file.rpartition("/")[2])
         label = (match[1] or "") if match is not None else ""
         if problem is None and not label:
-            if not file.lower().endswith(IMAGE_SUFFIXES):
+            if media_kind(file) != "image":
                 continue
             problem = SkipImage("SRC112", "`class_pattern` finds no class in its name")
         yield LabelRow(0, file, label, file.partition("/")[0] if in_splits else "", problem)

@@ -30,11 +30,11 @@ from tfrecreg.api import (
     list_files,
     listed,
     normal_splits,
+    paths_remark,
     safe,
+    usual_split,
 )
 
-IMAGE_SUFFIXES = (".jpg", ".jpeg", ".jpe", ".png", ".gif", ".bmp", ".webp")
-"""Suffixes in lower case. A file with another suffix can still be an image."""
 _RESIZE = re.compile(r"([1-9][0-9]{0,4})(?:x([1-9][0-9]{0,4}))?")
 _REENCODE = re.compile(r"png|jpeg:([1-9][0-9]?|100)")
 _FIXED = 280
@@ -189,21 +189,10 @@ class Walk:
     def leave_out(self, split: str, kind: Literal["hidden", "stray"], path: str) -> None:
         self._left_out.setdefault((split, kind), {})[path] = None
 
-    def leave_out_all(self, entry: Entry, split: str) -> None:
-        """Leave out a name that is in no split. If it is a folder, leave out all files below it."""
-        is_folder = entry.kind == "dir"
-        below = list_files(self.raw, entry.path, symlinks=self.symlinks) if is_folder else ()
-        files = [each.path for each in below if each.kind == "file"]
-        for path in files or [entry.path]:
-            self.leave_out(split, "stray", path)
-
     def left_out(self) -> Iterator[Remark]:
-        """For each split and kind, a remark on the names that were left out so far."""
+        """For each split and kind, a remark on the files that were left out so far."""
         for (split, kind), paths in sorted(self._left_out.items()):
-            first, times = next(iter(paths)), len(paths)
-            names = "name," if times == 1 else "names, the first of them"
-            detail = f"{times} {kind} {names} `{safe(first)}`"
-            yield Remark(split, first, "SRC015", detail, times)
+            yield paths_remark(split, "SRC015", [*paths], f"{kind} files")
 
     def look(self, folder: str, split: str = "") -> Iterator[Entry]:
         """The names directly in a folder. Links are followed if the options allow it. Hidden names
@@ -256,7 +245,7 @@ def find_split_folders(walk: Walk, layout: str) -> dict[str, str]:
             hint="`--option label_file=NAME` takes the classes from a file; `class_pattern` takes "
             "them from the names of the images",
         )
-    usual = [each.path for each in top if each.kind != "file" and is_usual_split(each.path)]
+    usual = [each.path for each in top if each.kind != "file" and usual_split(each.path)]
     others = [path for path in folders if path not in usual]
     # Several folders with names of splits are splits if one of them contains folders.
     is_class = layout == "auto" and others and not any(map(holds_folders, usual))
@@ -283,9 +272,13 @@ def list_class_folders(raw: Storage, options: ImageFolderOptions) -> Listing:
     splits = find_split_folders(walk, options.layout)
     in_splits = "" not in splits
     remarks: list[Remark] = []
-    for entry in walk.look("", next(iter(splits.values()))) if in_splits else ():
+    first = next(iter(splits.values()))
+    for entry in walk.look("", first) if in_splits else ():
         if entry.path not in splits:
-            walk.leave_out_all(entry, next(iter(splits.values())))
+            is_folder = entry.kind == "dir"
+            below = list_files(raw, entry.path, symlinks=options.symlinks) if is_folder else ()
+            for path in [each.path for each in below] or [entry.path]:
+                walk.leave_out(first, "stray", path)
     entries: list[Item | Skipped] = []
     classes: dict[str, list[str]] = {}  # the parent folders of each class
     for folder, split in splits.items():
@@ -347,8 +340,3 @@ def refuse_names(names: Sequence[str], what: str) -> dict[str, str]:
     if twins := collision(names):
         raise RawDataError(f"two {what} {twins}")
     return normal_splits(names)
-
-
-def is_usual_split(name: str) -> bool:
-    """Whether a name means `train`, `validation` or `test`, in any spelling."""
-    return normal_splits([name])[name] in ("train", "validation", "test")

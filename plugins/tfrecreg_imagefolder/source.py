@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property
 from importlib.metadata import version
 from itertools import chain
 from typing import Any, ClassVar
@@ -12,7 +12,6 @@ from typing import Any, ClassVar
 from tfrecreg.api import (
     MAX_IMAGE_BYTES,
     Example,
-    Feature,
     ImageError,
     Item,
     RawFile,
@@ -87,8 +86,7 @@ class ImageFolderSource(Source):
     def schema(self) -> str:
         text = bundled_schema("tfrecreg_imagefolder", "imagefolder")
         if not self._options.sha256:
-            before, name, after = text.partition(f'feature {{\n  name: "{_SHA256}"')
-            assert name
+            before, _, after = text.partition(f'feature {{\n  name: "{_SHA256}"')
             text = before + after.partition("\n}\n")[2]
         return text
 
@@ -114,7 +112,7 @@ class ImageFolderSource(Source):
         return self._folders.get(split, "") + key
 
     def example(self, item: Item) -> Example | Written | Skipped:
-        folder, label, text = _class_features(item.state)
+        label, folder, name = decode_class(item.state)
         try:
             data = self._raw.read(folder + item.key, limit=MAX_IMAGE_BYTES)
             header = read_header(data)
@@ -131,8 +129,8 @@ class ImageFolderSource(Source):
             "image/height": int64_feature(header.height),
             "image/width": int64_feature(header.width),
             "image/filename": bytes_feature(item.key.rpartition("/")[2]),
-            _LABEL: label,
-            "image/class/text": text,
+            _LABEL: int64_feature(label),
+            "image/class/text": bytes_feature(name),
         }
         if self._options.sha256:
             example[_SHA256] = bytes_feature(hashlib.sha256(data).hexdigest())
@@ -150,10 +148,3 @@ class ImageFolderSource(Source):
         """The path of each split's folder, with a slash. No class folder is listed for it."""
         folders = find_split_folders(Walk(self._raw, self._options), self._options.layout)
         return {split: f"{path}/" for path, split in folders.items() if path}
-
-
-@lru_cache(maxsize=1 << 16)
-def _class_features(state: bytes) -> tuple[str, Feature, Feature]:
-    """The path before the key, and the features that all images of a class share."""
-    label, folder, name = decode_class(state)
-    return folder, int64_feature(label), bytes_feature(name)

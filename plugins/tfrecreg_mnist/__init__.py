@@ -29,12 +29,11 @@ def _examine(preview: RawPreview) -> Recognition | None:
     from tfrecreg.api import Recognition
     from tfrecreg_mnist.source import idx_name
 
-    names = [each.path for each in preview.entries()]
     found = [path for path in preview.files() if idx_name(path)]
     if not found:
         return None
     reason = f"{len(found)} IDX files, such as `{safe(found[0])}`"
-    return Recognition("exact", reason, [name for name in names if name not in found])
+    return Recognition("exact", reason, preview.aside(found))
 
 
 def _load() -> type[Source]:

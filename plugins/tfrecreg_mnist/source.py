@@ -11,11 +11,11 @@ import weakref
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from gzip import GzipFile
 from io import BufferedIOBase, BufferedReader
 from math import prod
-from struct import Struct, pack, unpack
+from struct import unpack
 from tempfile import SpooledTemporaryFile
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -28,10 +28,13 @@ from tfrecreg.api import (
     Remark,
     Source,
     Storage,
+    StorageError,
     bundled_schema,
     bytes_feature,
     int64_feature,
     listed,
+    paths_remark,
+    png_of,
     safe,
 )
 
@@ -71,30 +74,23 @@ class IdxFolder:
     """The IDX files directly in a folder: pairs of images and labels, which form one set."""
 
     def __init__(self, raw: Storage, prefix: str) -> None:
-        folder = raw.root
         entries = list(raw.list(recursive=False))
         # Some publishers unpack each file into a folder of the same name.
-        named = {each.path: idx_name(each.path) for each in entries if each.kind != "dir"}
-        self.stray = [path for path, name in named.items() if name is None]
+        paths = [each.path for each in entries if each.kind != "dir"]
+        self.stray = [path for path in paths if idx_name(path) is None]
         """Files with other names. Folders do not count: they may be anything, such as builds."""
         wanted = prefix.rstrip("-_.")
-        files = {
-            path: name
-            for path, name in named.items()
-            if name is not None and (not prefix or name.set.rstrip("-_.") == wanted)
-        }
-        if not files:
+        every = [name for name in map(idx_name, paths) if name is not None]
+        chosen = [name for name in every if not prefix or name.set.rstrip("-_.") == wanted]
+        if len({name.set for name in chosen}) != 1:
+            sets = {name.set: name.path for name in chosen or every}.values()
+            found = listed(sets or [each.path for each in entries], most=3)
             raise RawDataError(
-                f"`{folder}` holds no IDX file: expected names such as "
-                f"`{prefix}train-images-idx3-ubyte.gz`, found "
-                f"{listed([each.path for each in entries], most=3)}"
+                f"`{raw.root}` should hold the IDX files of one dataset, such as "
+                f"`{prefix}train-images-idx3-ubyte.gz`, found {found}",
+                hint="--option prefix=emnist-letters- selects one of several datasets",
             )
-        sets = {name.set: path for path, name in files.items()}
-        if len(sets) > 1:
-            raise RawDataError(
-                f"`{folder}` holds several sets: {listed(sets.values(), most=3)}",
-                hint=f"select one with `--option prefix={safe(max(sets))}`",
-            )
+        files = {name.path: name for name in chosen}
         self.twins = [
             (name, files[f"{path}.gz"]) for path, name in files.items() if f"{path}.gz" in files
         ]
@@ -105,14 +101,14 @@ class IdxFolder:
         exists in both forms, the plain one is used.
         """
         for split in dict.fromkeys(SPLITS.values()):
-            names = [each for each in files.values() if each.split == split]
-            found = sorted({*names} - compressed, key=lambda each: (each.role, each.path))
-            if [each.role for each in found] == list(DIMENSIONS):
-                self.pairs[split] = found[0], found[1]
-            elif found:
+            names = {each for each in chosen if each.split == split} - compressed
+            pair = sorted(names, key=lambda each: each.role)
+            if [each.role for each in pair] == list(DIMENSIONS):
+                self.pairs[split] = pair[0], pair[1]
+            elif pair:
                 raise RawDataError(
-                    f"`{folder}` needs one file of images and one of labels for `{split}`, found "
-                    f"{listed(each.path for each in found)}"
+                    f"`{raw.root}` needs one file of images and one of labels for `{split}`, found "
+                    f"{listed(sorted(each.path for each in pair))}"
                 )
 
 
@@ -121,22 +117,16 @@ class IdxFile:
 
     def __init__(self, raw: Storage, file: IdxName) -> None:
         self.path = file.path
-        entry = raw.stat(file.path, follow="all")
-        if entry is None or entry.kind != "file":
-            raise RawDataError(
-                f"`{file.path}` is neither a file nor a link to one",
-                hint="`dvc checkout` or `dvc pull` restores the target of a link into DVC's cache",
-            )
         self._data = SpooledTemporaryFile(_HELD)  # noqa: SIM115  it lives as long as this object
         weakref.finalize(self, self._data.close)
-        with raw.open(file.path) as reader:
-            self.stored = reader.size
-            plain = BufferedReader(ReadingFile(reader))
-            zipped = plain.peek(2)[:2] == b"\x1f\x8b"
-            try:
+        try:
+            with raw.open(file.path) as reader:
+                self.stored = reader.size
+                plain = BufferedReader(ReadingFile(reader))
+                zipped = plain.peek(2)[:2] == b"\x1f\x8b"
                 self._read(GzipFile(fileobj=plain) if zipped else plain, DIMENSIONS[file.role])
-            except (OSError, EOFError, ValueError, zlib.error) as error:
-                raise RawDataError(f"cannot read `{file.path}` as IDX: {error}") from error
+        except (OSError, EOFError, ValueError, StorageError, zlib.error) as error:
+            raise RawDataError(f"cannot read `{file.path}` as IDX: {error}") from error
 
     def _read(self, stream: BufferedIOBase, dimensions: int) -> None:
         start = stream.read(4 + 4 * dimensions)
@@ -199,24 +189,22 @@ class MnistSource(Source):
     def __init__(self, raw: Storage, options: MnistOptions) -> None:
         self._raw = raw
         self._options = options
-        self._opened: dict[str, tuple[IdxFile, IdxFile]] = {}
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self._raw, self._options)
 
     def raw_files(self) -> Iterator[RawFile]:
-        for files in self._open_all().values():
+        for files in self._splits.values():
             for file in files:
                 yield RawFile(file.path, file.stored, file.decoded)
 
     def labels(self) -> Mapping[str, Sequence[str]]:
-        largest = max(labels.largest for _, labels in self._open_all().values())
+        largest = max(labels.largest for _, labels in self._splits.values())
         return {_LABEL: [str(number) for number in range(largest + 1)]}
 
     def items(self) -> Iterator[Item | Remark]:
-        splits = self._open_all()
         yield from self._remarks()
-        for split, (images, _) in splits.items():
+        for split, (images, _) in self._splits.items():
             # Estimated: a PNG takes about a third of the pixels, and 57 bytes of chunks.
             pixels = images.entry_size
             size = 99 + pixels if self._options.encoding == "raw" else 134 + 57 + pixels // 3
@@ -224,7 +212,7 @@ class MnistSource(Source):
                 yield Item(split, f"{index:05d}", size)
 
     def example(self, item: Item) -> Example:
-        images, labels = self._open(item.split)
+        images, labels = self._splits[item.split]
         index = int(item.key)
         pixels = images.entry(index)
         _, height, width = images.shape
@@ -244,7 +232,7 @@ class MnistSource(Source):
         name = "mnist_raw" if self._options.encoding == "raw" else "mnist"
         text = bundled_schema("tfrecreg_mnist", name)
         try:
-            shapes = [images.shape for images, _ in self._open_all().values()]
+            shapes = [images.shape for images, _ in self._splits.values()]
         except RawDataError:  # missing or bad data: a build reports the reason
             return text
         for number, side in enumerate(("height", "width"), start=1):
@@ -257,37 +245,31 @@ class MnistSource(Source):
 
     def _remarks(self) -> Iterator[Remark]:
         folder = self._folder
-        if stray := folder.stray:
-            names = "name," if len(stray) == 1 else "names, the first of them"
-            detail = f"{len(stray)} stray {names} `{safe(stray[0])}`"
-            yield Remark(next(iter(folder.pairs)), stray[0], "SRC015", detail, len(stray))
+        if folder.stray:
+            yield paths_remark(next(iter(folder.pairs)), "SRC015", folder.stray, "stray files")
         for plain, compressed in folder.twins:
             if IdxFile(self._raw, plain).content != IdxFile(self._raw, compressed).content:
                 raise RawDataError(f"`{plain.path}` and `{compressed.path}` hold different data")
             detail = f"`{safe(plain.path)}` holds the same data and is read instead"
             yield Remark(plain.split, compressed.path, "SRC116", detail)
 
-    def _open_all(self) -> Mapping[str, tuple[IdxFile, IdxFile]]:
-        """The verified images and labels of each split. The split `train` comes first."""
-        return {split: self._open(split) for split in self._folder.pairs}
+    @cached_property
+    def _folder(self) -> IdxFolder:
+        return IdxFolder(self._raw, self._options.prefix)
 
-    def _open(self, split: str) -> tuple[IdxFile, IdxFile]:
-        if split not in self._opened:
-            pair = self._folder.pairs.get(split)
-            if pair is None:
-                raise RawDataError(f"split `{split}` is gone from `{self._raw.root}`")
+    @cached_property
+    def _splits(self) -> Mapping[str, tuple[IdxFile, IdxFile]]:
+        """The verified images and labels of each split. The split `train` comes first."""
+        found: dict[str, tuple[IdxFile, IdxFile]] = {}
+        for split, pair in self._folder.pairs.items():
             images, labels = (IdxFile(self._raw, name) for name in pair)
             if images.shape[0] != labels.shape[0]:
                 raise RawDataError(
                     f"`{images.path}` has {images.shape[0]} images, but `{labels.path}` has "
                     f"{labels.shape[0]} labels: they do not belong together"
                 )
-            self._opened[split] = images, labels
-        return self._opened[split]
-
-    @cached_property
-    def _folder(self) -> IdxFolder:
-        return IdxFolder(self._raw, self._options.prefix)
+            found[split] = images, labels
+        return found
 
 
 def _encode_png(pixels: bytes, height: int, width: int) -> bytes:
@@ -295,28 +277,10 @@ def _encode_png(pixels: bytes, height: int, width: int) -> bytes:
 
     Every scanline has filter 0 (none), which compresses such images better than the other four.
     """
-    start, rows, window = _png_form(height, width)
-    # A block takes 2^(memory level + 6) symbols: more than a small image has.
-    deflate = zlib.compressobj(5, zlib.DEFLATED, window, window // 2)
-    lines = b"\0" + b"\0".join(rows.unpack(pixels))
-    data = deflate.compress(lines) + deflate.flush()
-    return b"".join((start, _chunk(b"IDAT", data), _END))
-
-
-@lru_cache(maxsize=16)
-def _png_form(height: int, width: int) -> tuple[bytes, Struct, int]:
-    """The common parts of PNGs of one size: signature and header, scanline layout, window bits."""
-    # 8 bits, color type 0 (gray), and the only compression, filter method and interlacing here.
-    header = pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
     # Allocating and clearing a window larger than a small image takes as long as compressing it.
     # zlib's windows of 8 and 9 bits do not have their declared size.
     window = min(max((height * (width + 1)).bit_length(), 10), 15)
-    return b"\x89PNG\r\n\x1a\n" + _chunk(b"IHDR", header), Struct(f"{width}s" * height), window
-
-
-def _chunk(kind: bytes, data: bytes) -> bytes:
-    crc = zlib.crc32(data, zlib.crc32(kind))
-    return b"".join((pack(">I", len(data)), kind, data, pack(">I", crc)))
-
-
-_END = _chunk(b"IEND", b"")
+    # A block takes 2^(memory level + 6) symbols: more than a small image has.
+    deflate = zlib.compressobj(5, zlib.DEFLATED, window, window // 2)
+    lines = b"\0" + b"\0".join(unpack(f"{width}s" * height, pixels))
+    return png_of(deflate.compress(lines) + deflate.flush(), width, height)

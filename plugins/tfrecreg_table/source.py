@@ -35,8 +35,10 @@ from tfrecreg.api import (
     media_kind,
     missing_files,
     normal_splits,
+    paths_remark,
     read_media_file,
     safe,
+    usual_split,
 )
 from tfrecreg_table.columns import (
     Column,
@@ -61,7 +63,6 @@ from tfrecreg_table.tables import (
     TextTable,
     file_size,
     find_tables,
-    is_split_folder,
     suffix_of,
     unsafe_path,
 )
@@ -74,12 +75,10 @@ _TYPED = (*JSON_SUFFIXES, "parquet")
 
 
 class _Known(NamedTuple):
-    """What workers need from the listing."""
+    """The parts of the listing that workers need."""
 
     files: Sequence[TableFile]
     columns: Sequence[Column]
-    key_column: Column | None
-    """The column of file names, if these names are the keys. Otherwise None."""
 
 
 class _Listing:
@@ -120,9 +119,7 @@ class _Listing:
         surveys = self._surveys.items()
         self.left_out = [name for name, each in surveys if not each.mapped and name not in used]
         """Unused columns, except those that an option skips."""
-        naming = [each for each in columns if each.kind in FILE_KINDS]
-        has_keys = len(naming) == 1 and naming[0].name == self._key
-        self.known = _Known(self._files, columns, naming[0] if has_keys else None)
+        self.known = _Known(self._files, columns)
 
     def items(self) -> Iterator[Item | Skipped | Remark]:
         """Every row, and the remarks on columns and tables."""
@@ -158,8 +155,7 @@ class _Listing:
             ("SRC015", self._left_tables, "tables that are not named after a split"),
         ):
             if names:
-                some = ", ".join(ticked(name) for name in names[:5])
-                yield Remark(split, names[0], code, f"{detail}: {some}", len(names))
+                yield paths_remark(split, code, names, detail)
 
     def _read(self, number: int) -> int:
         """Read a table; return the number of its rows that can be parsed."""
@@ -321,14 +317,14 @@ class _Listing:
 def _name_in(column: str, value: Any, code: str) -> str:
     """The file name or key in a cell."""
     if value is None or isinstance(value, (bytes, list)):
-        raise RowError(f"the column {ticked(column)} names nothing: {ticked(value)}", code)
+        raise RowError(f"the column {ticked(column)} has no usable name: {ticked(value)}", code)
     return text_of(value)
 
 
 def _top_split(path: str) -> str:
     """The split according to the top folder of a path, or else the default split."""
     top, slash, _ = path.removeprefix("./").partition("/")
-    return top if slash and is_split_folder(top) else DEFAULT_SPLIT
+    return top if slash and usual_split(top) else DEFAULT_SPLIT
 
 
 def open_table(
@@ -392,27 +388,24 @@ class TableSource(Source):
 
     def raw_path(self, split: str, key: str) -> str | None:
         """The file of an item, if the keys are file names from a column."""
-        column = self._known.key_column
-        if column is None:
+        naming = self._file_columns
+        if len(naming) != 1 or self._options.key not in (None, naming[0].name):
             return None
         folders = [each.folder for each in self._known.files if each.split == split]
-        return column.mapped.path(key, folders[0] if folders else "")
+        return naming[0].mapped.path(key, folders[0] if folders else "")
 
-    def class_of(self, item: Item) -> str | None:
+    def class_of(self, item: Item) -> str:
         """The values of the columns of the type `label`."""
         names = [each.name for each in self._known.columns if each.kind == "label"]
         if not names:
             raise UsageError("`stratify` needs a column of the type `label`")
         number, start, length, _ = _STATE.unpack(item.state)
-        try:
-            values = self._rows(number).row(start, length)
-        except RowError:  # `example` reports it
-            return None
+        values = self._rows(number).row(start, length)
         return "\n".join(str(values.get(name, "")) for name in names)
 
     def example(self, item: Item) -> Example | Written | Skipped:
         number, start, length, line = _STATE.unpack(item.state)
-        rows = self._opened.get(number) or self._rows(number)
+        rows = self._rows(number)
         name = ""
         example: dict[str, Feature] = {}
         remarks: list[Remark] = []

@@ -25,9 +25,9 @@ from tfrecreg.api import (
     listed,
     media_kind,
     no_duplicates,
-    normal_splits,
     open_local,
     safe,
+    usual_split,
 )
 
 FILE_KINDS = ("file", "image", "audio", "video")
@@ -39,7 +39,6 @@ JSON_SUFFIXES = ("jsonl", "ndjson", "json")
 FILE_NAME = "file_name"
 """The column that names the files in Hugging Face's folders of images, sounds or videos."""
 DEFAULT_SPLIT = "train"
-_USUAL_SPLITS = ("train", "validation", "test")
 _COLUMN = re.compile(
     r"(?P<name>.+?)(?::(?P<kind>[a-z0-9]+)(?:\((?P<pattern>[^()]*)\))?(?:=(?P<feature>.+))?)?",
     re.DOTALL,
@@ -147,13 +146,7 @@ def is_table(name: str) -> bool:
 def split_of(path: str) -> str:
     """The usual split in a file name: `train` in `train-1.csv`. Empty if the name has no split."""
     match = re.match(r"([A-Za-z]+)(?:[-_.0-9].*)?\.", path.rpartition("/")[2], re.DOTALL)
-    split = normal_splits([match[1]])[match[1]] if match else ""
-    return split if split in _USUAL_SPLITS else ""
-
-
-def is_split_folder(name: str) -> bool:
-    """Whether a folder is named after a usual split."""
-    return normal_splits([name])[name] in _USUAL_SPLITS
+    return usual_split(match[1]) if match else ""
 
 
 def file_size(raw: Storage, path: str) -> int | None:
@@ -166,7 +159,7 @@ def metadata_tables(preview: RawPreview) -> tuple[list[str], list[str]]:
     """The tables of metadata, and the media in the folders of these tables."""
     tables, media = [], []
     below = [path for path in preview.below() if media_kind(path) != "file"]
-    for top in ("", *(f"{each}/" for each in preview.folders() if is_split_folder(each))):
+    for top in ("", *(f"{each}/" for each in preview.folders() if usual_split(each))):
         beside = [path for path in below if path.startswith(top)]
         for path in (f"{top}metadata.{each}" for each in ("csv", "jsonl", "parquet") if beside):
             is_parquet = path.endswith("parquet")
@@ -213,7 +206,7 @@ def find_tables(raw: Storage, options: TableOptions) -> tuple[list[TableFile], l
         if by_name and not split and len(taken) > 1:
             raise RawDataError(
                 f"`{path}` is one of {len(taken)} tables, so its name has to begin with a split: "
-                f"{listed(_USUAL_SPLITS, word='or')}",
+                "train, validation or test",
                 hint="--option file=train.csv names the tables; or --option split_column=NAME "
                 "names the column of the splits",
             )

@@ -52,11 +52,6 @@ def _examine(preview: RawPreview) -> Recognition | None:
         f"{preview.counted(len(xmls), 'XML file')} with Pascal VOC's annotations and "
         f"{preview.counted(len(images), 'image')}"
     )
-    if lists:
-        reason += f", {preview.counted(len(lists), 'list')} in `ImageSets`"
-    if masks:
-        found = preview.counted(len(masks), "mask")
-        reason += f"; {found} in PNG, which --option masks=class,object reads"
     return Recognition("exact", reason, preview.aside([*xmls, *images, *lists]))
 
 

@@ -24,6 +24,7 @@ from tfrecreg.api import (
     ImageNotes,
     ImageView,
     Item,
+    MissingFileError,
     ObjectLabel,
     ObjectOptions,
     ObjectSource,
@@ -46,6 +47,7 @@ from tfrecreg.api import (
     paths_remark,
     read_text,
     safe,
+    usual_split,
 )
 
 VOC_SUFFIXES = (
@@ -106,16 +108,16 @@ class VocAnnotation:
     """The facts about an image in its XML."""
 
     def __init__(self, raw: Storage, path: str) -> None:
-        with raw.open(path) as file:
-            data = file.read_at(0, min(file.size, _MAX_XML_BYTES + 1))
         try:
+            with raw.open(path) as file:
+                data = file.read_at(0, min(file.size, _MAX_XML_BYTES + 1))
             if len(data) > _MAX_XML_BYTES:
                 raise ValueError("it is too large")
             parser = ElementTree.XMLParser(target=_NoDoctype())
             self._root = ElementTree.fromstring(data, parser)
             if self._root.tag != "annotation":
                 raise ValueError(f"it is a `{self._root.tag}`, expected `annotation`")
-        except (ElementTree.ParseError, LookupError, ValueError) as error:
+        except (ElementTree.ParseError, LookupError, MissingFileError, ValueError) as error:
             why = safe(str(error), limit=200)
             raise SkipImage("SRC110", f"its XML cannot be read: {why}") from None
         self.size = _pixels(self._root, "size/width"), _pixels(self._root, "size/height")
@@ -125,7 +127,6 @@ class VocAnnotation:
         source = self._root.find("source")
         self.origin = "" if source is None else "".join(source.itertext()).strip()
         """Its entry about the source; empty without one."""
-
         self.objects = self._root.findall("object")
 
 
@@ -202,23 +203,18 @@ class VocDataset:
         """The PNG of an image's segmentation; empty without one."""
         folder, _, name = image.rpartition("/")
         base = join(folder.rpartition("/")[0], MASK_FOLDERS[kind])
-        path = join(base, name.rpartition(".")[0] + ".png")
-        return path if path in self.files and self.files[path].kind == "file" else ""
-
-    def annotation(self, xml: str) -> VocAnnotation:
-        if self.files[xml].kind != "file":
-            raise SkipImage("SRC110", "its XML is not a file")
-        return VocAnnotation(self._raw, xml)
+        entry = self.files.get(join(base, name.rpartition(".")[0] + ".png"))
+        return entry.path if entry is not None and entry.kind == "file" else ""
 
     def _by_lists(self) -> list[VocSplit]:
         """The splits according to the lists of `ImageSets`; empty if there are no lists."""
         names: dict[str, list[str]] = {}
-        image_set = self._options.image_set
-        for path in self._kinds["other"] if image_set != "none" else ():
+        place = f"/ImageSets/{self._options.image_set}"
+        for path in self._kinds["other"] if self._options.image_set != "none" else ():
             folder, _, name = path.rpartition("/")
-            if name.endswith(".txt") and f"/{folder}".endswith(f"/ImageSets/{image_set}"):
+            if name.endswith(".txt") and f"/{folder}".endswith(place):
                 names.setdefault(folder, []).append(name.removesuffix(".txt"))
-            elif f"/{path}".endswith(("/ImageSets", f"/ImageSets/{image_set}")):
+            elif f"/{path}".endswith(("/ImageSets", place)):
                 self._lines(path)  # refuses a link: otherwise all would be one split
         lists: dict[str, list[str]] = {}
         for folder, found in names.items():
@@ -276,8 +272,8 @@ class VocDataset:
             path = entry.xml or entry.image
             folders = [part for part in path.split("/")[:-1] if part.lower() not in _ASIDE]
             name = next(iter(folders), "")
-            by_folder.setdefault(name if _is_split(name) else "", []).append(entry)
-            deep = deep or (path if any(map(_is_split, folders)) else "")
+            by_folder.setdefault(name if usual_split(name) else "", []).append(entry)
+            deep = deep or (path if any(map(usual_split, folders)) else "")
         names = sorted(filter(None, by_folder))
         if deep and not names:
             raise RawDataError(
@@ -300,7 +296,7 @@ class VocDataset:
         if entry.image or not entry.xml:
             return entry
         try:
-            name = self.annotation(entry.xml).filename
+            name = VocAnnotation(self._raw, entry.xml).filename
         except SkipImage:
             return entry
         folders = _image_folders(entry.xml.rpartition("/")[0])
@@ -318,7 +314,7 @@ class VocDataset:
         every = (entry.xml for split in splits for entry in split.entries if entry.xml)
         for xml in every if not options.classes or options.coordinates == "auto" else ():
             try:
-                found = self.annotation(xml)
+                found = VocAnnotation(self._raw, xml)
             except SkipImage:  # the image is skipped with this reason
                 continue
             names |= {text_in(each, "name") for each in found.objects}
@@ -353,7 +349,7 @@ class VocDataset:
         if masks:
             used.update(self.mask_of(image, kind) for image in kinds["image"] for kind in masks)
         for code, paths, why in (
-            ("SRC117", kinds["image"], "neither an XML nor a list names it"),
+            ("SRC117", kinds["image"], "no XML and no list names them"),
             (
                 "SRC015",
                 kinds["mask"],
@@ -395,26 +391,16 @@ def _lists_of_splits(names: Sequence[str]) -> list[str]:
     return [name for name in kept if not (has_union and name == "trainval")]
 
 
-def _is_split(name: str) -> bool:
-    """Whether a name means a usual split, in any spelling."""
-    return normal_splits([name])[name] in ("train", "validation", "test")
-
-
 _OVERHEAD = 600
 """Bytes of an example besides the image: keys, lengths, names, the checksum."""
 _SHARE = 0.2
 """Approximate bytes of an object's features per byte of its XML."""
 
 
-class VocItemState(NamedTuple):
-    """The state of an item, packed as MessagePack. The paths of missing files are empty."""
-
-    xml: str
-    masks: list[str]
-    """The PNG for each kind in the option `masks`, in the same order."""
-
-
-_STATE = msgspec.msgpack.Decoder(VocItemState)
+_STATE = msgspec.msgpack.Decoder(list[str])
+"""The state of an item: the path of its XML, and those of the PNGs that the option `masks` names.
+The paths of missing files are empty.
+"""
 
 
 class VocContext(NamedTuple):
@@ -486,15 +472,13 @@ class VocSource(ObjectSource[VocDataset, VocContext]):
                 raise SkipImage("SRC110", detail) from None
         masks = self._masks(entry.image)
         size += sum(files[path].size for path in masks if path)
-        state = msgspec.msgpack.encode(VocItemState(entry.xml, masks))
-        return Item(split, entry.image, size, state)
+        return Item(split, entry.image, size, msgspec.msgpack.encode([entry.xml, *masks]))
 
     def _masks(self, image: str) -> list[str]:
         return [self.dataset.mask_of(image, kind) for kind in self.options.masks]
 
     def notes_on(self, item: Item) -> ImageNotes:
-        xml = _STATE.decode(item.state).xml
-        # Not `self.dataset.annotation`: only the parent process has a dataset.
+        xml, *_ = _STATE.decode(item.state)
         found = VocAnnotation(self.raw, xml) if xml else None
         sides = (0, 0) if found is None else found.size
         return ImageNotes(item.key.rpartition("/")[2], item.key, *sides, annotations=found)
@@ -522,9 +506,9 @@ class VocSource(ObjectSource[VocDataset, VocContext]):
         return object_schema("tfrecreg_voc", parts, self.options)
 
     def objects(self, item: Item, notes: ImageNotes, view: ImageView) -> Example:
-        state, found = _STATE.decode(item.state), notes.annotations
-        features = _objects(found, state.xml, self.context, view)
-        for kind, path in zip(self.options.masks, state.masks, strict=True):
+        xml, *masks = _STATE.decode(item.state)
+        features = _objects(notes.annotations, xml, self.context, view)
+        for kind, path in zip(self.options.masks, masks, strict=True):
             data: list[bytes] = []
             if path:
                 png = self.raw.read(path, limit=MAX_IMAGE_BYTES)

@@ -18,7 +18,6 @@ from tfrecreg.api import Source, SourceRecord, hookimpl, listed
 if TYPE_CHECKING:
     from tfrecreg.api import RawPreview, Recognition
 
-_SHOWN = 5
 _LOOKED_INTO = 3
 """Number of tar files that are searched for samples."""
 
@@ -51,7 +50,7 @@ def _examine(preview: RawPreview) -> Recognition | None:
         return None
     suffixes = [f".{each}" for each in sorted(set.union(*keys.values()))]
     found = preview.counted(len(shards), "tar file")
-    reason = f"{found} with samples of {listed(suffixes, most=_SHOWN)}"
+    reason = f"{found} with samples of {listed(suffixes, most=5)}"
     exported = [DESCRIPTION, SCHEMA] if DESCRIPTION in preview.files() else []
     if exported:
         reason += f", exported by tfrecreg (`{DESCRIPTION}`)"

@@ -9,7 +9,6 @@ files with their splits and numbers of records. The JSON of a sample has the key
 
 from __future__ import annotations
 
-import os
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
@@ -255,7 +254,7 @@ def _tar_files(raw: Storage) -> tuple[dict[str, int], list[str]]:
     left out."""
     sizes: dict[str, int] = {}
     left_out: list[str] = []
-    for entry in sorted(list_files(raw), key=lambda each: os.fsencode(each.path)):
+    for entry in list_files(raw):
         name = entry.path.rpartition("/")[2].lower()
         if name.endswith(_COMPRESSED):
             raise RawDataError(

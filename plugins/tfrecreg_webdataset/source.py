@@ -22,6 +22,7 @@ from tfrecreg.api import (
     Feature,
     ImageError,
     Item,
+    Kind,
     RawDataError,
     RawFile,
     Reader,
@@ -54,18 +55,12 @@ _OPEN = 32
 _PLACE = msgspec.msgpack.Decoder(SamplePlace)
 
 
-class _FieldType(NamedTuple):
-    accepted: Any
-    feature: Callable[[Any], Feature]
-    schema: Literal["BYTES", "FLOAT", "INT"]
-    domain: str = ""
-
-
-_FIELD_TYPES = {
-    "int": _FieldType(list[int | bool] | int | bool | None, int64_feature, "INT"),
-    "float": _FieldType(list[float] | float | None, float_feature, "FLOAT"),
-    "text": _FieldType(list[str] | str | None, bytes_feature, "BYTES", _TEXT),
+_FIELD_TYPES: dict[str, tuple[Any, Callable[[Any], Feature], Kind]] = {
+    "int": (list[int | bool] | int | bool | None, int64_feature, Kind.INT64),
+    "float": (list[float] | float | None, float_feature, Kind.FLOAT),
+    "text": (list[str] | str | None, bytes_feature, Kind.BYTES),
 }
+"""For each type of fields, the accepted values and the feature that they become."""
 
 
 class _Context(NamedTuple):
@@ -87,21 +82,17 @@ class _Context(NamedTuple):
         """The prefix that the names of a label's features share."""
         return "/".join((*self.has_images * ("image",), *suffix.split(".")[:-1], "class"))
 
-    def image(self, suffix: str, data: bytes) -> tuple[Example, str]:
-        """The features of an image, and a remark if it is cut short."""
-        prefix, header = self.image_prefix(suffix), read_header(data)
-        features = {
-            f"{prefix}/encoded": bytes_feature(data),
-            f"{prefix}/format": bytes_feature(header.format),
-            f"{prefix}/height": int64_feature(header.height),
-            f"{prefix}/width": int64_feature(header.width),
-        }
-        return features, truncation_text(data, header)
-
-    def member(self, suffix: str, data: bytes) -> Example:
-        """The features of a member that is not an image."""
+    def member(self, suffix: str, data: bytes) -> tuple[Example, str]:
+        """The features of a member, and a remark if it is an image that is cut short."""
         form = _last(suffix)
         features: dict[str, Feature] = {}
+        if form in _IMAGES:
+            prefix, header = self.image_prefix(suffix), read_header(data)
+            features[f"{prefix}/encoded"] = bytes_feature(data)
+            features[f"{prefix}/format"] = bytes_feature(header.format)
+            features[f"{prefix}/height"] = int64_feature(header.height)
+            features[f"{prefix}/width"] = int64_feature(header.width)
+            return features, truncation_text(data, header)
         if form == "cls":
             if not _NUMBER.fullmatch(data):
                 raise ValueError("expected a number in digits")
@@ -111,20 +102,20 @@ class _Context(NamedTuple):
                 if not 0 <= label < len(self.classes):
                     raise ValueError(f"{label}, but there are only {len(self.classes)} class names")
                 features[f"{prefix}/text"] = bytes_feature(self.classes[label])
-            return features
-        if form in _TEXTS:
-            text = data.decode()
-            found = json.loads(text, object_pairs_hook=no_duplicates) if form == "json" else None
-            if form == "json" and self.options.fields:
-                for name, type_name in self.options.fields.items():
-                    kind = _FIELD_TYPES[type_name]
-                    value = msgspec.convert(found, dict[str, Any]).get(name)
-                    if msgspec.convert(value, kind.accepted) is not None:
-                        features[_field_name(suffix, name)] = kind.feature(value)
-                return features
+            return features, ""
+        text = data.decode() if form in _TEXTS else ""
+        if form == "json":
+            found = json.loads(text, object_pairs_hook=no_duplicates)
+            for name, type_name in self.options.fields.items():
+                accepted, make, _ = _FIELD_TYPES[type_name]
+                value = msgspec.convert(found, dict[str, Any]).get(name)
+                if msgspec.convert(value, accepted) is not None:
+                    features[_field_name(suffix, name)] = make(value)
+            if self.options.fields:
+                return features, ""
         elif form == "npy" and self.options.npy == "tensor":
             data = _tensor(data)
-        return {suffix: bytes_feature(data)}
+        return {suffix: bytes_feature(data)}, ""
 
     def schema(self, suffix: str, *, always: bool) -> str:
         """The schema of members with a suffix. `always`: every sample has such a member."""
@@ -139,10 +130,14 @@ class _Context(NamedTuple):
             text = feature_schema(f"{prefix}/text", "BYTES", count, _TEXT) if self.classes else ""
             return feature_schema(f"{prefix}/label", "INT", count, domain) + text
         if form == "json" and self.options.fields:
-            types = {name: _FIELD_TYPES[kind] for name, kind in self.options.fields.items()}
             return "".join(
-                feature_schema(_field_name(suffix, name), each.schema, "list", each.domain)
-                for name, each in types.items()
+                feature_schema(
+                    _field_name(suffix, name),
+                    _FIELD_TYPES[kind][2],
+                    "list",
+                    _TEXT if kind == "text" else "",
+                )
+                for name, kind in self.options.fields.items()
             )
         return feature_schema(suffix, "BYTES", count, _TEXT if form in _TEXTS else "")
 
@@ -236,11 +231,7 @@ class WebDatasetSource(Source):
             if context.is_exported:
                 return _restored(members)
             for suffix, data in members.items():
-                remark = ""
-                if _last(suffix) in _IMAGES:
-                    made, remark = context.image(suffix, data)
-                else:
-                    made = context.member(suffix, data)
+                made, remark = context.member(suffix, data)
                 if twice := made.keys() & features.keys():
                     raise ValueError(f"another member has the same feature `{safe(min(twice))}`")
                 features.update(made)

@@ -25,6 +25,7 @@ from tfrecreg.api import (
     paths_remark,
     read_text,
     safe,
+    usual_split,
 )
 
 SUFFIXES = (
@@ -38,7 +39,6 @@ _MAX_BYTES = 1 << 20
 _YAML_NAMES = ("data.yaml", "data.yml", "dataset.yaml", "dataset.yml")
 _NAMES_FILES = ("classes.txt", "obj.names")
 _SPLIT_KEYS = ("train", "val", "valid", "validation", "test")
-_USUAL_SPLITS = ("train", "validation", "test")
 _ROOT = "the raw folder"
 
 
@@ -47,9 +47,8 @@ class YoloOptions(ObjectOptions):
     """Options of the source `yolo`."""
 
     task: Literal["auto", "detect", "segment", "pose", "obb"] = "auto"
-    """What the rows of label files state: boxes, polygons, boxes with keypoints, or oriented boxes.
-    `detect` takes the boxes around polygons. `auto` examines all label files, and refuses ambiguous
-    rows."""
+    """The content of the rows: boxes, polygons, boxes with keypoints, or oriented boxes. `detect`
+    takes the boxes around polygons. `auto` examines all label files, and refuses ambiguous rows."""
     data: str = ""
     """The file that describes the dataset, if it is not `data.yaml` or `obj.data`."""
     classes: tuple[str, ...] = ()
@@ -235,7 +234,7 @@ class YoloDataset:
         if not written:
             stems = {path.rpartition(".")[0] for path in self.images}
             names = [path.removesuffix(".txt") for path in self.files if "/" not in path]
-            lists = [name for name in names if name not in stems and _is_usual(name)]
+            lists = [name for name in names if name not in stems and usual_split(name)]
             written = {name: [f"{name}.txt"] for name in lists} or self._split_folders()
         normal = normal_splits(written)
         every = [YoloSplit(normal[key], key, paths, [], []) for key, paths in written.items()]
@@ -251,7 +250,7 @@ class YoloDataset:
         deep = ""
         for folder in sorted(self._folders):
             name = folder.rpartition("/")[2]
-            if _is_usual(name):
+            if usual_split(name):
                 if [part for part in folder.split("/") if part != "images"] == [name]:
                     found.setdefault(name, []).append(folder)
                 deep = deep or folder
@@ -312,9 +311,9 @@ class YoloDataset:
 
 
 def label_paths(image: str) -> Sequence[str]:
-    """The possible paths of an image's label file, in order. The last path is beside the image. If
-    the image is below a folder `images`, the first path has `labels` in place of the last such
-    folder.
+    """The paths that an image's label file may have, in order of preference. If the image is below
+    a folder `images`, the first path has `labels` in place of the last such folder. The last path
+    is next to the image.
     """
     stem, dot, _ = image.rpartition(".")
     beside = f"{stem if dot else image}.txt"
@@ -356,8 +355,3 @@ def _find(text: str, bases: Sequence[str], known: Collection[str]) -> tuple[str 
             if (path := join(base, end)) in known:
                 return path, True
     return None, False
-
-
-def _is_usual(name: str) -> bool:
-    """Whether a name means a usual split, in any spelling."""
-    return normal_splits([name])[name] in _USUAL_SPLITS

@@ -143,9 +143,9 @@ class YoloSource(ObjectSource[YoloDataset, YoloContext]):
         shapes = {count for count in shapes if count >= 6 and count % 2 == 0}
         if shapes == {8}:
             raise RawDataError(
-                "every row that is not a box has 8 coordinates, so the rows may be four-point "
-                "polygons or oriented boxes",
-                hint="--option task=segment or --option task=obb says which",
+                "all rows other than boxes have 8 coordinates, so they may be polygons of four "
+                "points or oriented boxes",
+                hint="set --option task=segment or --option task=obb",
             )
         return "segment" if shapes else "detect"
 

@@ -21,14 +21,14 @@ _CASES = {
         "size": "^the header states a size of ",
     },
     "SRC111": {"link": "^a symbolic link"},
-    "SRC112": {"missing": "^there is no (file|image of) |^the column .* names nothing: "},
+    "SRC112": {"missing": "^there is no (file|image of) |^the column .* has no usable name: "},
     "SRC113": {
         "box": "(, which (is not finite|has no area|sticks out)|, outside of the|has no box|"
         ", not 4).*; --option bad_boxes",
         "row": "^expected [0-9]+ cells, found",
     },
     "SRC115": {
-        "category": "refers? to a (category|picture) that is not listed",
+        "category": "refers? to (a category|an image) that is not listed",
         "keypoints": "^the keypoints of ",
         "mask": "^the mask of |was left out: |^it is segmented, and has no PNG",
         "object": "(, expected (numbers|a whole number|four numbers)|a row of `task=.*`|has no name"
@@ -43,7 +43,7 @@ _CASES = {
     },
     "SRC117": {
         "image": "^no annotation file that was read names|^no row names these|^in no split: |"
-        "^neither an XML nor a list",
+        "^no XML and no list",
     },
 }
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
 from tfrecreg.cli.digits import write_digits
 from tfrecreg.core.example.model import Feature, encode
 from tfrecreg.core.example.values import bytes_feature, int64_feature
-from tfrecreg.core.images.decoder import PixelsDecoder
+from tfrecreg.core.images.headers import png_of
 from tfrecreg.core.records.framing import frame
 from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.values.errors import UsageError
@@ -110,7 +111,7 @@ def _coco() -> Iterator[tuple[str, bytes]]:
 
 def _png(width: int, height: int, seed: int) -> bytes:
     """Return a small color picture as PNG."""
-    pixels = bytes((seed + 7 * y + 3 * x) % 251 for y in range(height) for x in range(3 * width))
-    picture = PixelsDecoder((height, width, 3)).thumbnail(pixels, min(height, width))
-    assert picture is not None
-    return picture.data
+    rows = b"".join(
+        b"\0" + bytes((seed + 7 * y + 3 * x) % 251 for x in range(3 * width)) for y in range(height)
+    )
+    return png_of(zlib.compress(rows), width, height, colour=2)

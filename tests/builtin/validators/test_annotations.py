@@ -256,7 +256,7 @@ class TestANN006:
         assert found(checked) == [("ANN006", "image/class/label", 1)]
         (finding,) = checked["findings"]
         assert finding["message"] == (
-            "the commonest class of `image/class/label` should occur at most 9.5 times as "
+            "the most frequent class of `image/class/label` should occur at most 9.5 times as "
             "often as the rarest"
         )
         assert finding["locations"][0]["detail"] == "`cat` 50 times, `dog` 5"

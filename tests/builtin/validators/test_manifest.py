@@ -195,7 +195,7 @@ class TestSHD002:
         assert codes(found) == ["SHD002"]
         finding = one(found, "SHD002")
         assert finding["message"] == (
-            "the manifest beside the shards is not the one that was released"
+            "the manifest in the folder of the shards differs from the released manifest"
         )
         assert finding["fingerprint"] == "SHD002:digits:::manifest.json"
         assert shown(finding) == ["manifest.json"]

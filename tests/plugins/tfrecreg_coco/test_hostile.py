@@ -158,7 +158,7 @@ class TestPaths:
         second = made["train2017/a.png#2"]
         assert isinstance(second, Skipped)
         assert second.code == "SRC114"
-        assert second.detail == "the picture 2 has the same file as the picture 1"
+        assert second.detail == "the image 2 has the same file as the image 1"
 
     def test_images_that_nothing_names_are_counted_and_said(self, raw: Any) -> None:
         raw.one()

@@ -178,7 +178,7 @@ def test_a_note_beside_folders_of_splits_is_left_out(raw) -> None:
     raw.put("LICENSE", "")
     made = raw.made()
     assert list(made.written) == [("test", "a.wav"), ("train", "a.wav")]
-    assert made.remarked() == {"SRC015": "2 stray names, the first of them `LICENSE`"}
+    assert made.remarked() == {"SRC015": "other files: `LICENSE`, `README.md`"}
     assert {each.path for each in raw.source().raw_files()} == {"test/a.wav", "train/a.wav"}
 
 
@@ -196,10 +196,10 @@ def test_files_of_one_stem_are_one_record(raw) -> None:
     assert found["txt/bytes"] == [b"hello"]
     assert found["audio/duration"] == [0.5]
     assert made.skipped == {
-        ("train", "alone"): ("SRC112", "no `.txt` beside `alone.wav`"),
-        ("train", "two"): ("SRC112", "two files `.txt` beside `two.TXT`, `two.wav`"),
+        ("train", "alone"): ("SRC112", "no `.txt` next to `alone.wav`"),
+        ("train", "two"): ("SRC112", "two `.txt` files next to `two.TXT`, `two.wav`"),
     }
-    assert made.remarked() == {"SRC015": "1 stray name, `x/clip.json`"}
+    assert made.remarked() == {"SRC015": "other files: `x/clip.json`"}
     source = raw.source("pair=wav,txt")
     assert source.raw_path("train", "x/clip") == "x/clip.wav"
     assert {file.path for file in source.raw_files()} == {"x/clip.wav", "x/clip.TXT"}
@@ -230,8 +230,8 @@ def test_suffixes_choose_files(raw) -> None:
     made = raw.made("suffixes=.WAV")
     assert list(made.written) == [("train", "a.wav")]
     assert [remark.detail for remark in made.remarks] == [
-        "2 hidden names, the first of them `.git`",
-        "1 stray name, `b.txt`",
+        "hidden files: `.git`, `.hidden`",
+        "other files: `b.txt`",
     ]
 
 

@@ -51,8 +51,14 @@ def test_what_lies_beside_class_folders_is_counted(raw) -> None:
     assert made.splits() == {"train": 1}
     assert made.skipped == {}
     assert made.remarks == [
-        ("train", ".DS_Store", "SRC015", "3 hidden names, the first of them `.DS_Store`", 3),
-        ("train", "README", "SRC015", "3 stray names, the first of them `README`", 3),
+        (
+            "train",
+            ".DS_Store",
+            "SRC015",
+            "hidden files: `.DS_Store`, `cat/.DS_Store`, `cat/Thumbs.db`",
+            3,
+        ),
+        ("train", "README", "SRC015", "stray files: `README`, `fifo`, `list.txt`", 3),
     ]
 
 

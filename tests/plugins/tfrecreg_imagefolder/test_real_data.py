@@ -51,7 +51,7 @@ def test_dali_has_47_images_of_19_classes(raw, realdata) -> None:
     assert made.splits() == {"train": 47}
     assert made.skipped == {}
     assert made.remarks == [
-        ("train", "LICENSE", "SRC015", "2 stray names, the first of them `LICENSE`", 2)
+        ("train", "LICENSE", "SRC015", "stray files: `LICENSE`, `image_list.txt`", 2)
     ]
     names = raw.source().labels()["image/class/label"]
     assert names == sorted(
@@ -68,7 +68,7 @@ def test_dali_with_its_list_is_the_same_as_by_its_folders(raw, realdata) -> None
     at(raw, realdata / "imagefolder/dali")
     made = raw.made("label_file=image_list.txt")
     assert made.written == raw.made().written
-    assert [remark.detail for remark in made.remarks] == ["1 stray name, `LICENSE`"]
+    assert [remark.detail for remark in made.remarks] == ["stray files: `LICENSE`"]
 
 
 def test_tfrecorder_has_three_splits_of_two_images(raw, realdata) -> None:

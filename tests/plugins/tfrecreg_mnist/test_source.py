@@ -162,12 +162,6 @@ def test_a_side_in_which_splits_differ_stays_open(raw: Any) -> None:
     assert sides(raw.source().schema()) == {"height": (4, 4), "width": (1, None)}
 
 
-def test_split_that_went_away_during_the_build_is_an_error(raw: Any) -> None:
-    raw.put_pair("train")
-    with pytest.raises(RawDataError, match="split `test` is gone from"):
-        raw.source().example(Item("test", "00000", 0))
-
-
 @pytest.mark.parametrize(
     "data",
     [
@@ -352,6 +346,7 @@ def test_prefix_chooses_the_set(raw: Any, prefix: str) -> None:
     assert len(list(source.items())) == 4
     assert all(file.path.startswith(prefix) for file in source.raw_files())
     assert "emnist-digits-train" in raw.refusal(prefix="kmnist-")
+    assert "emnist-letters-train" in raw.refusal()
 
 
 def test_links_are_followed_and_what_is_no_file_is_refused(raw: Any, tmp_path: Path) -> None:
@@ -397,7 +392,7 @@ def test_names_that_are_no_idx_files_are_remarked(raw: Any) -> None:
     raw.put("data/mnist/manifest.json", b"")
     (remark,) = (each for each in raw.source().items() if isinstance(each, Remark))
     assert remark[:3] == ("train", "notes.txt", "SRC015")
-    assert (remark.times, remark.detail) == (4, "4 stray names, the first of them `notes.txt`")
+    assert remark.times == 4
 
 
 @pytest.mark.skipif("ng" in zlib.ZLIB_RUNTIME_VERSION, reason="zlib-ng deflates in its own way")

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -55,37 +55,25 @@ _NEAR = 1e-6
 """Tolerance for box sides outside the image. It allows for rounding to float32."""
 
 
-class _Objects(NamedTuple):
-    """The objects of a record."""
-
-    number: int
-    """Number of objects. If the lists differ in length, it is the length of the first list."""
-    problems: list[Problem]
-
-
-def look_at_objects(example: Example) -> _Objects | None:
-    """Check boxes and their parallel lists. Return None if the record has neither."""
-    get = example.get
-    sides = [get(name) for name in BOX]
-    if not any(side is not None for side in sides):
-        label = get(OBJECT_LABEL)
-        if label is None:
-            return None
-        count = label.count
-    else:
-        count = next(side.count for side in sides if side is not None)
-    problems = list(_ragged(example, sides, count))
-    if not problems and count and all(side is not None for side in sides):
-        problems = list(_wrong_boxes([side for side in sides if side is not None]))
-    return _Objects(count, problems)
+def look_at_objects(example: Example) -> tuple[int, list[Problem]] | None:
+    """Check boxes and their parallel lists. Return the number of objects, which is the length of
+    the first list, and the problems. Return None if the record has no such list.
+    """
+    sides = [example[name] for name in BOX if name in example]
+    first = sides[0] if sides else example.get(OBJECT_LABEL)
+    if first is None:
+        return None
+    problems = list(_ragged(example, first.count, boxes=bool(sides)))
+    if not problems and sides:
+        problems = list(_wrong_boxes(sides))
+    return first.count, problems
 
 
-def _ragged(example: Example, sides: list[Feature | None], count: int) -> Iterator[Problem]:
+def _ragged(example: Example, count: int, *, boxes: bool) -> Iterator[Problem]:
     """Find ANN001: lists that should have one value per object."""
-    boxes = any(side is not None for side in sides)
-    for name, side in zip(BOX, sides, strict=True):
-        found = 0 if side is None else side.count
-        if boxes and found != count:
+    for name in BOX if boxes else ():
+        found = example[name].count if name in example else 0
+        if found != count:
             yield _uneven(name, count, found)
     for name in PER_OBJECT:
         feature = example.get(name)
@@ -105,7 +93,7 @@ def _ragged(example: Example, sides: list[Feature | None], count: int) -> Iterat
 
 
 def _uneven(name: str, expected: int, found: int) -> Problem:
-    message = f"`{name}` should have as many values as the lists beside it"
+    message = f"`{name}` should have as many values as the other lists of objects"
     return Problem(ANN001, name, message, f"expected {expected} values, found {found}")
 
 
@@ -213,8 +201,9 @@ class AnnotationsVisitor(Visitor):
             return
         objects = look_at_objects(example)
         if objects is not None:
-            self._part.objects += objects.number
-            for each in objects.problems:
+            number, problems = objects
+            self._part.objects += number
+            for each in problems:
                 self._add(batch, position, each.code, each.feature, each.message, each.detail)
         labelled = [self._look(batch, position, example, each) for each in self._labels]
         if objects is not None or any(labelled):
@@ -343,7 +332,7 @@ class AnnotationsValidator(Validator):
                 for split, classes in in_split.items()
             }
             text = ", ".join(f"{safe(split)} {ratio}" for split, ratio in ratios.items())
-            told = f"ratio of the commonest to the rarest class of `{safe(feature)}`: {text}"
+            told = f"ratio of the most frequent to the rarest class of `{safe(feature)}`: {text}"
             yield Measure(f"annotations.balance.{feature}", ratios, told)
             # A label map beside bare files may belong to a larger set.
             beside = target.manifest is None and self._options.label_map is None
@@ -391,7 +380,7 @@ class AnnotationsValidator(Validator):
             (most, often), (least, seldom) = ordered[0], ordered[-1]
             if limit is not None and often > limit * seldom:
                 message = (
-                    f"the commonest class of `{safe(feature)}` should occur at most {limit:g} "
+                    f"the most frequent class of `{safe(feature)}` should occur at most {limit:g} "
                     f"times as often as the rarest"
                 )
                 detail = (

@@ -187,15 +187,11 @@ def merged_rows(storage: Storage, runs: Sequence[Sequence[Run]]) -> Iterator[Row
 
 def _below(storage: Storage, run: Run, start: int, bound: int) -> Rows:
     """The rows of a run, from row `start` to the last one whose upper half is below `bound`."""
-    if start == run.rows:
-        return np.empty(0, RUN_ROW)
     if run.path:  # mapped for one range only, so that rows do not stay in memory
         rows: Rows = np.memmap(f"{storage.root}/{run.path}", RUN_ROW, "r")
     else:
         rows = np.frombuffer(run.data, RUN_ROW)
-    stop = run.rows
-    if bound < _END:
-        stop = bisect_left(rows, bound, start, key=lambda row: int(row["high"]))
+    stop = bisect_left(rows, bound, start, key=lambda row: int(row["high"]))
     return np.array(rows[start:stop])
 
 

@@ -164,10 +164,8 @@ class DuplicatesValidator(Validator):
         keys = keys_of(shards, records)
         for each in matches:
             shard, other = shards[each.shard], shards[each.other_shard].name
-            key, other_key = (
-                keys.get((shard.name, each.record)),
-                keys.get((other, each.other_record)),
-            )
+            key = keys.get((shard.name, each.record))
+            other_key = keys.get((other, each.other_record))
             detail = f"record {each.other_record} of {safe(other)}"
             if other_key is not None:
                 detail += f", key {safe(other_key)}"

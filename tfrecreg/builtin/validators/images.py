@@ -19,7 +19,7 @@ from tfrecreg.core.build.sources.object_source import has_places
 from tfrecreg.core.check.scan.interface import Shard, Target, Validator, Visitor
 from tfrecreg.core.check.scan.tally import JsonCodec, Tally, TallyRow, add_up, key_from
 from tfrecreg.core.example.model import Example
-from tfrecreg.core.images.decoder import FeatureDecoder, Undecodable, require_pillow, verify_pixels
+from tfrecreg.core.images.decoder import Undecodable, require_pillow, verify_pixels
 from tfrecreg.core.images.model import ImageError, ImageHeader
 from tfrecreg.core.images.read import is_truncated, read_header, why_undecodable
 from tfrecreg.core.plugins.decoders import Decoders, decoders_of
@@ -63,11 +63,10 @@ def unusual_sizes(sizes: Tally, dataset: str) -> Iterator[Finding]:
         if total < _LEAST or sum(found[size].times for size in rare) * _SHARE > total:
             continue
         for size in rare:
-            is_large = size > median
-            limit = f"{1 << _APART} times" if is_large else f"1/{1 << _APART} of"
-            asks = f"have at {'most' if is_large else 'least'} {limit} the pixels"
-            message = f"`{safe(feature)}` should {asks} of the median image"
-            subject = "large" if is_large else "small"
+            subject, limit = "small", f"at least 1/{1 << _APART} of"
+            if size > median:
+                subject, limit = "large", f"at most {1 << _APART} times"
+            message = f"`{safe(feature)}` should have {limit} the pixels of the median image"
             row = found[size]
             tally.add_places(
                 IMG008, message, row.locations, row.times, feature=feature, subject=subject
@@ -221,7 +220,9 @@ class ImagesVisitor(Visitor):
             message = f"{shown} should be an image that TensorFlow decodes correctly"
             self._add(batch, position, IMG007, name, message, reason)
         if header.orientation != 1 and has_places(example):
-            message = f"{shown} should have no EXIF orientation beside boxes, keypoints or masks"
+            message = (
+                f"{shown} has boxes, keypoints or masks, so it should have no EXIF orientation"
+            )
             sides = f"{header.shown[0]} × {header.shown[1]} pixels"
             detail = f"orientation {header.orientation}: viewers rotate it to {sides}"
             self._add(batch, position, IMG009, name, message, detail)
@@ -235,30 +236,21 @@ class ImagesVisitor(Visitor):
             detail = f"{len(data)} bytes decode to {header.width} × {header.height} pixels"
             self._add(batch, position, IMG006, name, message, detail)
         elif self._options.decode:
-            self._decode(batch, position, name, data, header, decoder)
-
-    def _decode(
-        self,
-        batch: RecordBatch,
-        position: int,
-        name: str,
-        data: bytes,
-        header: ImageHeader,
-        decoder: FeatureDecoder | None,
-    ) -> None:
-        try:
-            if decoder is None:
-                verify_pixels(data, header)
-            else:
-                decoder.array(data)
-        except (Undecodable, ValueError) as error:
-            costly = isinstance(error, Undecodable) and error.costly
-            limits = "within the limits of memory and time" if costly else "to its last pixel"
-            message = f"`{safe(name)}` should decode {limits}"
-            detail = error.detail if isinstance(error, Undecodable) else str(error)
-            self._add(batch, position, IMG006 if costly else IMG005, name, message, detail)
-        else:
-            self._part.decoded += 1
+            code, limits = IMG005, "to its last pixel"
+            try:
+                if decoder is None:
+                    verify_pixels(data, header)
+                else:
+                    decoder.array(data)
+                part.decoded += 1
+                return
+            except Undecodable as error:
+                detail = error.detail
+                if error.costly:
+                    code, limits = IMG006, "within the limits of memory and time"
+            except ValueError as error:
+                detail = str(error)
+            self._add(batch, position, code, name, f"{shown} should decode {limits}", detail)
 
 
 class ImagesValidator(Validator):

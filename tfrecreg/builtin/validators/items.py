@@ -45,10 +45,8 @@ from tfrecreg.core.values.text import safe
 
 NAMES = ("image/filename", "image/source_id", "image/file_name", "filename", "file_name", "key")
 """Features that may contain the name of an item. The most reliable one comes first."""
-_WAYS = ("path", "file", "id")
+WAYS = 3
 """Ways of naming, in the order in which they are tried: a path, the last part of a path, an id."""
-
-WAYS = len(_WAYS)
 
 
 def names_of(example: Example | None, key: str | None) -> Iterator[tuple[int, bytes]]:

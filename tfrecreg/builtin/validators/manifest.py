@@ -5,9 +5,10 @@ names (`-of-00005` needs five files) and with the `dataset_info.json` in their f
 
 SHD008 checks that training hosts get enough shards, according to TensorFlow's recommendation.
 
-It asks for at least ten shards per host (https://www.tensorflow.org/tutorials/load_data/tfrecord),
-of at least 10 MB each. A split that is too small for that should have as many shards as ``build
---hosts`` makes. So a build that was made for the right number of hosts has no finding.
+TensorFlow recommends at least ten shards of at least 10 MB per host
+(https://www.tensorflow.org/tutorials/load_data/tfrecord). A split that is too small for this should
+have as many shards as ``build --hosts`` makes. So a build for the right number of hosts has no
+finding.
 """
 
 from __future__ import annotations
@@ -320,14 +321,14 @@ def _check_file(tally: Tally, storage: Readable, entry: FileEntry) -> None:
 
 
 def _check_own_manifest(tally: Tally, storage: Readable, manifest: Manifest) -> None:
-    """Check that the manifest beside a release's shards is the released manifest."""
+    """Check that the manifest in the folder of a release's shards is the released manifest."""
     expected = manifest.release.build if manifest.release is not None else manifest.digest
     try:
         found = parse_manifest(storage.read(MANIFEST_NAME), MANIFEST_NAME).digest
     except TfrecregError as error:
         found = error.message
     if found != expected:
-        message = "the manifest beside the shards is not the one that was released"
+        message = "the manifest in the folder of the shards differs from the released manifest"
         detail = f"expected digest {expected[:16]}…, found {found}"
         where = Location(shard=MANIFEST_NAME, detail=detail)
         tally.add(SHD002, message, where, subject=MANIFEST_NAME)

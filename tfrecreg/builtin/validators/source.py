@@ -8,6 +8,7 @@ record's key. If there is a manifest, its ledger is compared with the records.
 from __future__ import annotations
 
 import hashlib
+import io
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -33,6 +34,7 @@ from tfrecreg.core.registry.manifest import (
 )
 from tfrecreg.core.storage.interface import Readable, Storage
 from tfrecreg.core.storage.raw import raw_storage
+from tfrecreg.core.storage.remote_reader import ReadingFile
 from tfrecreg.core.values.codes import SRC016, SRC017, SRC019, SRC047, SRC048, SRC091
 from tfrecreg.core.values.errors import (
     MissingFileError,
@@ -85,9 +87,7 @@ class SourceValidator(Validator):
         if manifest is not None and raw is not None:
             source, self._not_compared = _locating_source(manifest, raw, target.home)
         look = manifest is None or _DIGEST in manifest.features or source is not None
-        return partial(
-            SourceVisitor, look=look, source=source, raw=raw if source is not None else None
-        )
+        return partial(SourceVisitor, look=look, source=source, raw=raw)
 
     def part_key(self, target: Target, options: Mapping[str, Any]) -> str | None:  # noqa: ARG002 - it has none
         if target.raw_folder is not None:
@@ -106,8 +106,8 @@ class SourceValidator(Validator):
             images += part.images
             compared += part.compared
             # The `CRC` findings report the loss of a damaged shard, and not the ledger.
-            damaged = part.damaged and shard.entry is not None
-            records[shard.split] += shard.entry.records if damaged and shard.entry else part.records
+            planned = shard.entry if part.damaged else None
+            records[shard.split] += part.records if planned is None else planned.records
         if target.manifest is not None and target.manifest.ledger:
             _reconcile(tally, target, target.manifest, records)
             _repeat_dropped(tally, target.manifest)
@@ -154,12 +154,11 @@ class SourceVisitor(Visitor):
     ) -> None:
         self._shard = shard
         self._look = look
-        self._source = source
-        self._raw = raw
-        self._index: Index | None = None
         self._part = SourcePart()
-        if source is not None:
-            self._index = index_of(shard)
+        self._raw: tuple[GuardedSource, Readable, Index] | None = None
+        """What finds the raw file of a record, if images are compared with raw files."""
+        if source is not None and raw is not None and (index := index_of(shard)) is not None:
+            self._raw = source, raw, index
 
     def batch(self, batch: RecordBatch) -> None:
         if not self._look or not batch.whole:
@@ -192,16 +191,17 @@ class SourceVisitor(Visitor):
         self._compare_raw(image, batch, position)
 
     def _compare_raw(self, image: bytes, batch: RecordBatch, position: int) -> None:
+        if self._raw is None:
+            return
+        source, raw, index = self._raw
         number = batch.first + position
-        if self._source is None or self._raw is None or self._index is None:
-            return
-        if number >= len(self._index):
-            return
-        path = self._source.raw_path(self._shard.split, self._index.key(number))
+        path = None
+        if number < len(index):
+            path = source.raw_path(self._shard.split, index.key(number))
         if path is None:
             return
         try:
-            with self._raw.open(path) as file:
+            with raw.open(path) as file:
                 size = file.size
                 same = size == len(image) and file.read_at(0, size) == image
         except MissingFileError:
@@ -289,19 +289,10 @@ def _listed(storage: Readable) -> dict[tuple[str, str], int] | None:
     """Count the ledger's lines for each split and code. Return None if one does not parse."""
     counts: Counter[tuple[str, str]] = Counter()
     try:
-        for line in _lines(storage):
-            entry = msgspec.json.decode(line)
-            counts[str(entry["split"]), str(entry["code"])] += int(entry.get("times", 1))
+        with storage.open(LEDGER_NAME) as file:
+            for line in io.BufferedReader(ReadingFile(file), _BLOCK):
+                entry = msgspec.json.decode(line)
+                counts[str(entry["split"]), str(entry["code"])] += int(entry.get("times", 1))
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
     return counts
-
-
-def _lines(storage: Readable) -> Iterator[bytes]:
-    with storage.open(LEDGER_NAME) as file:
-        rest = b""
-        for start in range(0, file.size, _BLOCK):
-            *lines, rest = (rest + file.read_at(start, _BLOCK)).split(b"\n")
-            yield from lines
-        if rest:
-            yield rest

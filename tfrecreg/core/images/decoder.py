@@ -9,7 +9,6 @@ import hashlib
 import io
 import json
 import re
-import struct
 import time
 import warnings
 import zlib
@@ -20,6 +19,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from tfrecreg.core.images.headers import png_of
 from tfrecreg.core.images.model import UNREADABLE, ImageHeader
 from tfrecreg.core.values.errors import MissingExtraError
 from tfrecreg.core.values.text import safe
@@ -183,10 +183,7 @@ def _small_png(array: npt.NDArray[Any], side: int) -> Thumbnail | None:
     height, width, channels = pixels.shape
     lines = np.zeros((height, 1 + width * channels), np.uint8)  # each line begins with 0: no filter
     lines[:, 1:] = pixels.reshape(height, -1)
-    head = struct.pack(">2I5B", width, height, 8, _COLOURS[channels], 0, 0, 0)
-    made = b"\x89PNG\r\n\x1a\n"
-    for chunk in (b"IHDR" + head, b"IDAT" + zlib.compress(lines.tobytes()), b"IEND"):
-        made += struct.pack(">I", len(chunk) - 4) + chunk + struct.pack(">I", zlib.crc32(chunk))
+    made = png_of(zlib.compress(lines.tobytes()), width, height, colour=_COLOURS[channels])
     return Thumbnail("png", made)
 
 

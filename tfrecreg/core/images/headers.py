@@ -90,6 +90,8 @@ def _too_short(data: bytes) -> ImageError:
     return ImageError(f"a JPEG that ends after {len(data)} bytes, before its frame header")
 
 
+_SIGNATURE = b"\x89PNG\r\n\x1a\n"
+_SIZE = struct.Struct(">I")
 _IHDR = struct.Struct(">IIBBBBB")
 _COLOURS = {
     0: (1, (1, 2, 4, 8, 16)),
@@ -117,6 +119,15 @@ def png_header(data: bytes) -> ImageHeader:
         raise ImageError("a PNG whose header has undefined values")
     bits = 8 if colour == _PALETTE else depth
     return sized(ImageHeader("png", height, width, channels, bits, *_before_pixels(data)))
+
+
+def png_of(deflated: bytes, width: int, height: int, depth: int = 8, colour: int = 0) -> bytes:
+    """A PNG of compressed scanlines, without interlacing. By default, it has 8 bits of gray."""
+    made = _SIGNATURE
+    head = _IHDR.pack(width, height, depth, colour, 0, 0, 0)
+    for chunk in (b"IHDR" + head, b"IDAT" + deflated, b"IEND"):
+        made += _SIZE.pack(len(chunk) - 4) + chunk + _SIZE.pack(zlib.crc32(chunk))
+    return made
 
 
 def png_ends(data: bytes) -> bool:

@@ -191,6 +191,11 @@ def normal_split(text: str) -> str:
     return _USUAL.get(text.lower(), text)
 
 
+def usual_split(text: str) -> str:
+    """The usual split that `text` means: ``train``, ``validation``, ``test``; empty for others."""
+    return _USUAL.get(text.lower(), "")
+
+
 def is_split_word(text: str) -> bool:
     """Whether `text` is a usual name of a split: ``train``, ``EVAL``, ``val2017``."""
     return _SPLIT_WORD.fullmatch(text) is not None

@@ -101,12 +101,6 @@ def smooth_levels(
     return found.ravel()
 
 
-def varint_bytes(values: npt.NDArray[np.int64]) -> int:
-    """Size in bytes as varints. A value from 0 to 127 takes 1 byte, a negative value 10 bytes."""
-    bits = values.view(np.uint64)
-    return len(bits) + sum(int((bits >> np.uint64(7 * each) > 0).sum()) for each in range(1, 10))
-
-
 Pixels = npt.NDArray[np.uint8]
 """Shape (height, width, channels)."""
 
@@ -150,12 +144,8 @@ def _filtered(rows: npt.NDArray[np.uint8], step: int) -> npt.NDArray[np.uint8]:
 
 _TRIALS = 8
 """This many images per feature and shard are encoded as PNG for the estimate."""
-_FEW = 64
-"""Lists of at most this many numbers are measured exactly."""
-_HEADS = 8
-"""Approximate overhead in bytes of a list of more than `_FEW` numbers."""
-
-
+_HEADS = 4
+"""Bytes of the tags and lengths around the numbers of a short list."""
 _PLAIN = ("bytes", "float", "int64")
 """These forms store numbers one after the other, and nothing else."""
 _SHAPES = 4
@@ -302,6 +292,4 @@ def _content(feature: Feature) -> int:
         return sum(feature.sizes)
     if feature.kind is Kind.FLOAT:
         return 4 * feature.count
-    if feature.kind is Kind.INT64 and feature.count <= _FEW:
-        return varint_bytes(np.array(feature.values, np.int64))
     return max(0, feature.wire_bytes - _HEADS)

@@ -68,20 +68,16 @@ class Repeats:
         for digest, (times, size) in other.seen.items():
             self.add(digest, size, times)
 
-    @property
-    def share(self) -> float:
-        """Fraction of the bytes, 0 to 1, that repeat an earlier value."""
+    def measured(self) -> tuple[float, float]:
+        """How often a value occurs on average, and which fraction of the bytes, 0 to 1, repeats an
+        earlier value.
+        """
         self._forget()
+        if not self.seen:
+            return 0.0, 0.0
         every = sum(times * size for times, size in self.seen.values())
         once = sum(size for _, size in self.seen.values())
-        return 1 - once / every if every else 0.0
-
-    @property
-    def times(self) -> float:
-        """Average number of occurrences of a value."""
-        self._forget()
-        every = sum(times for times, _ in self.seen.values())
-        return every / len(self.seen) if self.seen else 0.0
+        return sum(times for times, _ in self.seen.values()) / len(self.seen), 1 - once / every
 
     def _forget(self) -> None:
         """Keep only the smallest digests."""

@@ -24,18 +24,13 @@ from tfrecreg.core.images.headers import bmp_details
 from tfrecreg.core.images.model import ImageError
 from tfrecreg.core.images.read import read_header
 
-_SIDE = re.compile(r"(.*?)(height|rows|width|cols|columns|channels?|depth)$", re.IGNORECASE)
 _MEANING = {
-    "height": "height",
-    "rows": "height",
-    "width": "width",
-    "cols": "width",
-    "columns": "width",
-    "channel": "channels",
-    "channels": "channels",
-    "depth": "channels",
+    **dict.fromkeys(("height", "rows"), "height"),
+    **dict.fromkeys(("width", "cols", "columns"), "width"),
+    **dict.fromkeys(("channels", "channel", "depth"), "channels"),
 }
-_IMAGE = re.compile(r"image|img|pixel|image|frame|digit", re.IGNORECASE)
+_SIDE = re.compile(rf"(.*?)({'|'.join(_MEANING)})", re.IGNORECASE)
+_IMAGE = re.compile(r"image|img|pixel|frame|digit", re.IGNORECASE)
 """Features with such names may hold a square image without a declared shape."""
 _CHANNELS = (1, 3, 4)
 _LEAST_SIDE = 8
@@ -86,18 +81,10 @@ _MOST_UNPACKED = 1 << 24
 
 
 _npy: Any = npy_format  # untyped
+Array = npt.NDArray[Any]
 
 
-class NpyArray(NamedTuple):
-    """The description of a NumPy array in a `.npy` file."""
-
-    dtype: str
-    shape: tuple[int, ...]
-    start: int
-    """Offset of its first number."""
-
-
-def read_npy(data: bytes) -> NpyArray | None:
+def read_npy(data: bytes) -> Array | None:
     """The array in a `.npy` file; None if `data` is not a whole array of numbers."""
     if not data.startswith(_npy.MAGIC_PREFIX):
         return None
@@ -111,7 +98,8 @@ def read_npy(data: bytes) -> NpyArray | None:
     size, start = math.prod(shape) * dtype.itemsize, file.tell()
     if dtype.kind not in "iuf" or not size or len(data) - start != size:
         return None
-    return NpyArray(dtype.str, shape, start)
+    numbers: Array = np.frombuffer(data, dtype, offset=start)
+    return numbers.reshape(shape)
 
 
 def bmp_pixels(data: bytes) -> tuple[bytes, ImageShape] | None:
@@ -145,8 +133,6 @@ def decompressed(data: bytes) -> bytes | None:
         return None
     return found if inflate.eof else None
 
-
-Array = npt.NDArray[Any]
 
 _WINDOW = 1 << 16
 """At most this many values of a list are examined: those in the middle."""
@@ -202,9 +188,8 @@ def _in_bytes(
     """Plausible ways to read bytes as numbers, the most likely way first."""
     array = read_npy(data)
     if array is not None:
-        numbers = np.frombuffer(data, array.dtype, offset=array.start)
-        form, there = f"an .npy of {numbers.dtype.name}", _tensor_sides(array.shape)
-        yield _stored(numbers, len(numbers), form, name, [*there, *declared])
+        form, there = f"an .npy of {array.dtype.name}", _tensor_sides(array.shape)
+        yield _stored(array.ravel(), array.size, form, name, [*there, *declared])
         return
     bitmap = bmp_pixels(data)
     if bitmap is not None:

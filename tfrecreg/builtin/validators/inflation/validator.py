@@ -47,24 +47,13 @@ _TOGETHER = 64
 
 
 class Cause(NamedTuple):
-    """A reason why the records are large."""
+    """A reason why the records are large, with its cure."""
 
     code: Code
     feature: str
     """Name of the feature; empty if the cause does not concern one feature."""
     message: str
-    after: int
-    """Bytes of all records after the cure."""
-
-
-class _Cure(NamedTuple):
-    """A cure of one feature, or of all records."""
-
-    code: Code
-    holds: str
-    """What is large, as a clause."""
-    cure: str
-    """The size after the cure, as a clause."""
+    """What is large, and the size after the cure."""
     saved: int
     """The bytes that the cure saves."""
 
@@ -73,16 +62,20 @@ class _Cure(NamedTuple):
 class _Feature:
     """One feature: its size, and its sample."""
 
-    shown: str
+    name: str
     bytes: int
     sample: FeatureSample
     repeats: Repeats
     raw: RawTotals | None
 
-    def cures(self) -> Iterator[_Cure | None]:
+    @property
+    def shown(self) -> str:
+        return f"`{safe(self.name)}`"
+
+    def causes(self) -> Iterator[Cause | None]:
         yield from (self.pixels(), self.wide(), self.text(), self.repeated(), self.reencoded())
 
-    def pixels(self) -> _Cure | None:
+    def pixels(self) -> Cause | None:
         """Find INF002: decoded pixels that take more bytes than the raw data or a PNG of them."""
         sample = self.sample
         if not sample.pixels or not sample.tried or not sample.wide:
@@ -97,14 +90,15 @@ class _Feature:
         there = self.raw.decoded - encoded if self.raw is not None else 0
         if there <= 0:
             png = int(sample.all_pixels * sample.png / sample.tried)
-            return _Cure(INF002, holds, f"as PNG they take about {si_bytes(png)}", held - png)
+            message = f"{holds}; as PNG they take about {si_bytes(png)}"
+            return Cause(INF002, self.name, message, held - png)
         if sample.all_pixels <= RATIO * there:
             return None  # the raw data are also uncompressed
         times = f"{held / there:.1f} times {'their' if sample.formats else 'the'} raw data"
-        cure = f"their raw data take {si_bytes(there)}"
-        return _Cure(INF002, f"{holds}, {times}", cure, held - there)
+        message = f"{holds}, {times}; their raw data take {si_bytes(there)}"
+        return Cause(INF002, self.name, message, held - there)
 
-    def wide(self) -> _Cure | None:
+    def wide(self) -> Cause | None:
         """Find INF003: numbers that would fit in fewer bytes each."""
         sample = self.sample
         if not sample.wide or sample.numbers < _LIST * sample.values:
@@ -119,43 +113,45 @@ class _Feature:
         if not sample.levels:
             what = f"whole numbers from {sample.whole.low} to {sample.whole.high} as {sample.form}"
         holds = f"{self.shown} holds {what}, {si_bytes(sample.all_held)}"
-        cure = f"as bytes of {dtype} they take about {si_bytes(narrow)}"
-        return _Cure(INF003, holds, cure, sample.all_held - narrow)
+        message = f"{holds}; as bytes of {dtype} they take about {si_bytes(narrow)}"
+        return Cause(INF003, self.name, message, sample.all_held - narrow)
 
-    def text(self) -> _Cure | None:
+    def text(self) -> Cause | None:
         """Find INF007: encoded images as base64."""
         texts, size = self.sample.texts, self.sample.all_text
         if not texts:
             return None
         holds = f"{self.shown} holds images as base64 of {_commonest(texts)}, {si_bytes(size)}"
         cured = size * 3 // 4
-        return _Cure(INF007, holds, f"as bytes they take about {si_bytes(cured)}", size - cured)
+        message = f"{holds}; as bytes they take about {si_bytes(cured)}"
+        return Cause(INF007, self.name, message, size - cured)
 
-    def repeated(self) -> _Cure | None:
+    def repeated(self) -> Cause | None:
         """Find INF004: values that are stored repeatedly."""
-        times = self.repeats.times
+        times, share = self.repeats.measured()
         if times <= 1:
             return None
-        extra = int(self.bytes * self.repeats.share)
-        holds = (
-            f"{self.shown} holds each value {times:.1f} times on average, {si_bytes(self.bytes)}"
+        extra = int(self.bytes * share)
+        message = (
+            f"{self.shown} holds each value {times:.1f} times on average, {si_bytes(self.bytes)}; "
+            f"stored once each, they take about {si_bytes(self.bytes - extra)}"
         )
-        cure = f"stored once each, they take about {si_bytes(self.bytes - extra)}"
-        return _Cure(INF004, holds, cure, extra)
+        return Cause(INF004, self.name, message, extra)
 
-    def reencoded(self) -> _Cure | None:
+    def reencoded(self) -> Cause | None:
         """Find INF005: encoded images that take more bytes than their raw data."""
         formats = self.sample.formats
         if self.raw is None or not formats or sum(formats.values()) < self.sample.content:
             return None
-        once, raw = int(self.bytes * (1 - self.repeats.share)), self.raw.decoded
+        _, share = self.repeats.measured()
+        once, raw = int(self.bytes * (1 - share)), self.raw.decoded
         if once <= RATIO * raw:
             return None
-        holds = (
+        message = (
             f"{self.shown} holds images as {_commonest(formats)}, {si_bytes(once)}, "
-            f"{once / raw:.1f} times the raw data"
+            f"{once / raw:.1f} times the raw data; the raw data take {si_bytes(raw)}"
         )
-        return _Cure(INF005, holds, f"the raw data take {si_bytes(raw)}", once - raw)
+        return Cause(INF005, self.name, message, once - raw)
 
 
 def _commonest(formats: Mapping[str, int]) -> str:
@@ -164,24 +160,22 @@ def _commonest(formats: Mapping[str, int]) -> str:
 
 def find_causes(total: ShardSizes, raw: RawTotals | None) -> Iterator[Cause]:
     """The causes to report, because their cures save enough bytes."""
-    found: list[tuple[str, _Cure | None]] = []
+    found: list[Cause | None] = []
     for name, sample in sorted(total.samples.items()):
         size, repeats = total.features.get(name, 0), total.repeats.get(name, Repeats())
-        feature = _Feature(f"`{safe(name)}`", size, sample, repeats, raw)
-        found += ((name, cure) for cure in feature.cures())
+        found += _Feature(name, size, sample, repeats, raw).causes()
     zipped = " before gzip" if total.stream_bytes > total.file_bytes else ""
-    for name, cure in (*found, ("", _overhead(total))):
-        if cure is None or cure.saved < WORTH * total.stream_bytes:
+    for cause in (*found, _overhead(total)):
+        if cause is None or cause.saved < WORTH * total.stream_bytes:
             continue
-        least = LEAST // 4 if cure.code is INF007 else LEAST  # the savings are exact
-        if cure.saved >= least:
-            after = total.stream_bytes - cure.saved
-            sizes = f"{si_bytes(after)} instead of {si_bytes(total.stream_bytes)}{zipped}"
-            message = f"{cure.holds}; {cure.cure}, so all records take {sizes}"
-            yield Cause(cure.code, name, message, after)
+        least = LEAST // 4 if cause.code is INF007 else LEAST  # the savings are exact
+        if cause.saved >= least:
+            after = si_bytes(total.stream_bytes - cause.saved)
+            sizes = f"{after} instead of {si_bytes(total.stream_bytes)}{zipped}"
+            yield cause._replace(message=f"{cause.message}, so all records take {sizes}")
 
 
-def _overhead(total: ShardSizes) -> _Cure | None:
+def _overhead(total: ShardSizes) -> Cause | None:
     """Find INF006: names, lengths and framing that take more bytes than the content."""
     content = sum(sample.content for sample in total.samples.values())
     around = total.sampled_bytes - content
@@ -191,12 +185,12 @@ def _overhead(total: ShardSizes) -> _Cure | None:
         return None  # gzip compresses the repetitions between records
     part = around / total.sampled_bytes
     after = int(total.stream_bytes * (1 - part + part / _TOGETHER))
-    holds = (
+    message = (
         f"names, lengths and framing take {100 * part:.0f} % of records, which have "
-        f"{total.sampled_bytes // total.sampled} bytes on average"
+        f"{total.sampled_bytes // total.sampled} bytes on average; with {_TOGETHER} examples per "
+        "record, they hardly count"
     )
-    cure = f"with {_TOGETHER} examples per record, they hardly count"
-    return _Cure(INF006, holds, cure, total.stream_bytes - after)
+    return Cause(INF006, "", message, total.stream_bytes - after)
 
 
 _OF_NUMBERS = (INF002, INF003)
@@ -244,7 +238,7 @@ class InflationValidator(Validator):
             places = total.first_numbers if cause.code in _OF_NUMBERS else total.first
             place = places.get(cause.feature)
             tally.add(cause.code, cause.message, place, split="", feature=cause.feature)
-            cures[f"{cause.code.code} {cause.feature}".strip()] = cause.after
+            cures[f"{cause.code.code} {cause.feature}".strip()] = total.stream_bytes - cause.saved
         options = []
         for name, sample in sorted(total.samples.items()) if target.kind == "files" else ():
             shape = next(iter(sample.shapes), "")
