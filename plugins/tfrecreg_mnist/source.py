@@ -28,7 +28,6 @@ from tfrecreg.api import (
     Remark,
     Source,
     Storage,
-    StorageError,
     bundled_schema,
     bytes_feature,
     int64_feature,
@@ -117,16 +116,22 @@ class IdxFile:
 
     def __init__(self, raw: Storage, file: IdxName) -> None:
         self.path = file.path
+        entry = raw.stat(file.path, follow="all")
+        if entry is None or entry.kind != "file":
+            raise RawDataError(
+                f"`{file.path}` is neither a file nor a link to one",
+                hint="`dvc checkout` or `dvc pull` restores the target of a link into DVC's cache",
+            )
         self._data = SpooledTemporaryFile(_HELD)  # noqa: SIM115  it lives as long as this object
         weakref.finalize(self, self._data.close)
-        try:
-            with raw.open(file.path) as reader:
-                self.stored = reader.size
-                plain = BufferedReader(ReadingFile(reader))
-                zipped = plain.peek(2)[:2] == b"\x1f\x8b"
+        with raw.open(file.path) as reader:
+            self.stored = reader.size
+            plain = BufferedReader(ReadingFile(reader))
+            zipped = plain.peek(2)[:2] == b"\x1f\x8b"
+            try:
                 self._read(GzipFile(fileobj=plain) if zipped else plain, DIMENSIONS[file.role])
-        except (OSError, EOFError, ValueError, StorageError, zlib.error) as error:
-            raise RawDataError(f"cannot read `{file.path}` as IDX: {error}") from error
+            except (OSError, EOFError, ValueError, zlib.error) as error:
+                raise RawDataError(f"cannot read `{file.path}` as IDX: {error}") from error
 
     def _read(self, stream: BufferedIOBase, dimensions: int) -> None:
         start = stream.read(4 + 4 * dimensions)

@@ -59,11 +59,12 @@ def test_a_missing_library_is_one_line_with_its_extra(
     cli, released: Path, tmp_path: Path, to: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, MODULES[to], None)
+    monkeypatch.delitem(sys.modules, f"tfrecreg.builtin.export.{to}", raising=False)
     done = cli("export", "digits", "--to", to, tmp_path / "out")
     assert (done.code, done.out) == (3, "")
-    name = {"arrayrecord": "ArrayRecord", "parquet": "Parquet"}[to]
+    what = {"arrayrecord": "writing ArrayRecord files", "parquet": "the exporter `parquet`"}[to]
     assert done.err.splitlines() == [
-        f"error: writing {name} files needs the extra `{to}`, which is not installed",
+        f"error: {what} needs the extra `{to}`, which is not installed",
         f"hint: {install_command(extra=to)}",
     ]
     assert not (tmp_path / "out").exists()

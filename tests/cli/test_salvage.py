@@ -184,8 +184,8 @@ def refuse_to_read(monkeypatch: pytest.MonkeyPatch, name: str, at: int) -> None:
     inner = LocalReader.read_at
 
     def read_at(self: LocalReader, start: int, length: int) -> bytes:
-        if self._path.endswith(name) and start + length > at:
-            raise StorageError(f"cannot read `{self._path}`: Input/output error")
+        if self.path.endswith(name) and start + length > at:
+            raise StorageError(f"cannot read `{self.path}`: Input/output error")
         return inner(self, start, length)
 
     monkeypatch.setattr(LocalReader, "read_at", read_at)

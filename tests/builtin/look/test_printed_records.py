@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from rich.console import Console
+
 from tfrecreg.builtin.look.head import ShownFeature, ShownRecord
-from tfrecreg.cli.head import print_records
+from tfrecreg.cli.head import print_record
 from tfrecreg.core.example.format_payload import ShownPart
 
 RECORDS = [
@@ -32,8 +34,13 @@ RECORDS = [
 ]
 
 
+def print_all(console: Console, records: list[ShownRecord]) -> None:
+    for each in records:
+        print_record(console, each)
+
+
 def test_records_in_a_pipe(pipe) -> None:
-    shown = pipe(lambda console: print_records(console, RECORDS))
+    shown = pipe(lambda console: print_all(console, RECORDS))
     assert [line.rstrip() for line in shown.splitlines()] == [
         "m-train.tfrecord-00000-of-00001, record 0, offset 0, 1,427 bytes, key 00042",
         "  image/class/label  int64       7",
@@ -68,7 +75,7 @@ def test_payloads_that_are_no_examples_are_shown_by_their_parts(pipe) -> None:
             parts=(ShownPart(part="text", name="", kind="text", count=1, shown='"1"'),),
         ),
     ]
-    shown = pipe(lambda console: print_records(console, records))
+    shown = pipe(lambda console: print_all(console, records))
     assert [line.rstrip() for line in shown.splitlines()] == [
         "x, record 0, offset 0, 9 bytes",
         "  a tf.train.SequenceExample",

@@ -155,7 +155,7 @@ def test_an_incomplete_version(digits_registry: Path) -> None:
     with pytest.raises(UsageError) as caught:
         tfrecreg.data_source("digits", "train", registry=digits_registry)
     assert caught.value.message.startswith(
-        "1 of 2 shards of the split `train` of `digits` are not here"
+        "1 of 2 shards of the split `train` of `digits` are missing"
     )
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from tfrecreg.core.check.scan.interface import Shard, Target, Visitor
 from tfrecreg.core.check.scan.tally import Problem, Tally, add_up
 from tfrecreg.core.example.kinds import PayloadKind, kind_of
-from tfrecreg.core.example.model import Example
+from tfrecreg.core.example.model import Example, Kind
 from tfrecreg.core.records.batch import RecordBatch, StreamEnd
 from tfrecreg.core.schema.check import (
     MAX_DISTINCT,
@@ -21,6 +21,7 @@ from tfrecreg.core.schema.check import (
 )
 from tfrecreg.core.schema.compiled import SplitSchemas
 from tfrecreg.core.schema.definition import SchemaFeature, SparseFeature
+from tfrecreg.core.schema.infer import KindSummary, SeenFeature, draft_feature
 from tfrecreg.core.schema.payload_kinds import NOT_AN_EXAMPLE, other_location
 from tfrecreg.core.schema.vectorized import VectorizedCheck
 from tfrecreg.core.values.codes import SCH001, SCH002, SCH003, SCH005, SCH006, SCH008, SCH010
@@ -29,6 +30,20 @@ from tfrecreg.core.values.text import listed
 
 _MAX_UNEXPECTED = 100
 """Maximum number of undeclared features that get a finding. Data may have many such features."""
+
+
+@dataclass(slots=True)
+class Lengths:
+    """How many values the Examples have that have a feature of one kind."""
+
+    examples: int
+    fewest: int
+    most: int
+
+    def merge(self, other: Lengths) -> None:
+        """Add the counts of other Examples."""
+        self.examples += other.examples
+        self.fewest, self.most = min(self.fewest, other.fewest), max(self.most, other.most)
 
 
 @dataclass(slots=True)
@@ -50,6 +65,8 @@ class SchemaPart:
     """The wrong types found, by feature."""
     distinct: dict[str, DistinctValues] = field(default_factory=dict)
     """The distinct values of each feature, if a rule limits how many the feature may have."""
+    unexpected: dict[str, dict[int, Lengths]] = field(default_factory=dict)
+    """The undeclared features, and the numbers of their values by kind."""
 
 
 class SchemaVisitor(Visitor):
@@ -61,8 +78,6 @@ class SchemaVisitor(Visitor):
         self._checker = Checker(schema)
         self._vectorized = VectorizedCheck(schema, self._checker)
         self._part = SchemaPart()
-        self._unexpected: set[str] = set()
-        """The undeclared features that get a finding."""
 
     def batch(self, batch: RecordBatch) -> None:
         part = self._part
@@ -100,7 +115,7 @@ class SchemaVisitor(Visitor):
         self,
         batch: RecordBatch,
         position: int,
-        example: Example,  # noqa: ARG002 - a subclass summarizes it
+        example: Example,
         problem: Problem,
     ) -> None:
         """Count one problem of a record. Subclasses that need more than a finding override this."""
@@ -108,9 +123,13 @@ class SchemaVisitor(Visitor):
         if problem.code is SCH003 and problem.detail:
             self._part.kinds.setdefault(name, set()).add(problem.detail.removeprefix("found "))
         if problem.code is SCH005:
-            if len(self._unexpected) < _MAX_UNEXPECTED:
-                self._unexpected.add(name)
-            elif name not in self._unexpected:
+            seen, value = self._part.unexpected, example.get(name)
+            if name in seen or len(seen) < _MAX_UNEXPECTED:
+                by_kind = seen.setdefault(name, {})
+                if value is not None:
+                    lengths = by_kind.setdefault(value.kind, Lengths(0, value.count, value.count))
+                    lengths.merge(Lengths(1, value.count, value.count))
+            else:
                 feature, message = "", "more features are not in the schema"
         self._part.tally.add(
             problem.code,
@@ -159,6 +178,10 @@ class SchemaJudge:
             if finding.code == SCH003.code:
                 found = " and ".join(sorted(splits[split].kinds[feature]))
                 finding = replace(finding, message=f"{finding.message}, found {found}")
+            if finding.code == SCH005.code and feature not in self.schemas.of(split).elsewhere:
+                declaration = _declaration(feature, splits[split])
+                if declaration:
+                    finding = replace(finding, hint=f"{finding.hint}: {declaration}")
             yield finding
         yield Measure("schema.records", examples, f"{counted(examples, 'record')} checked")
         if unexamined := sum(part.unexamined for part in splits.values()):
@@ -208,3 +231,18 @@ class SchemaJudge:
             if (bounds := self.schemas.of(split).by_name[name].distinct) is not None
             and distinct.verdict(bounds) is None
         }
+
+
+def _declaration(name: str, part: SchemaPart) -> str:
+    """A declaration that fits a feature's values in the data; empty if none is possible."""
+    seen = SeenFeature()
+    for kind, each in part.unexpected.get(name, {}).items():
+        if kind == Kind.UNSET:
+            seen.unset = each.examples
+        else:
+            lengths = KindSummary(examples=each.examples, fewest=each.fewest, most=each.most)
+            seen.kinds[Kind(kind)] = lengths
+    if not seen.kinds and not seen.unset:
+        return ""
+    lines = draft_feature(name, seen, part.examples)
+    return " ".join(each.strip() for each in lines if not each.startswith("#"))
