@@ -222,7 +222,7 @@ def load(
         with_key=with_key,
         with_digest=with_digest,
     )
-    how.expect_sense()
+    how.expect_sense(longest=pad_to == "longest")
     far = None
     if cache_limit is not None:
         folder = None if isinstance(how.cache, bool) or cache == "auto" else how.cache

@@ -12,7 +12,7 @@ from functools import lru_cache
 from itertools import accumulate
 from math import gcd, isfinite, isqrt
 from numbers import Rational, Real
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from blake3 import blake3
@@ -23,6 +23,11 @@ from tfrecreg.core.values.errors import UsageError
 _PREFIX = "tfrecreg mixture v1"
 _CANDIDATES = 256
 """How many numbers near the golden ratio are compared."""
+_FEW = 20
+_TABLE_PLACES = 1 << 17
+"""An epoch with more places is not kept as a table."""
+_TABLE_AFTER = 256
+"""Before a table is made, this many places and a sixteenth of the epoch are computed singly."""
 
 
 class Mixing:
@@ -36,6 +41,11 @@ class Mixing:
         """The number of the first record of each member, and the total."""
         self._first_places = (0, *accumulate(counts))
         self._step = golden_step(self.places)
+        self._asked = 0
+        self._table = (-1, np.empty(0, np.int64))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_asked": 0, "_table": (-1, np.empty(0, np.int64))}
 
     def __call__(self, places: RecordNumbers) -> RecordNumbers:
         """The records at these places."""
@@ -43,7 +53,10 @@ class Mixing:
         epochs, inside = np.divmod(places, self.places)
         for epoch in np.unique(epochs).tolist():
             rows = np.flatnonzero(epochs == epoch)
-            found[rows] = self._numbers(epoch, inside[rows])
+            table = self._kept(epoch, len(rows))
+            found[rows] = (
+                self._numbers(epoch, inside[rows]) if table is None else table[inside[rows]]
+            )
         return found
 
     def _numbers(self, epoch: int, inside: RecordNumbers) -> RecordNumbers:
@@ -56,9 +69,24 @@ class Mixing:
             found[rows] = self._drawn(member, draws) + self.starts[member]
         return found
 
+    def _kept(self, epoch: int, asked: int) -> RecordNumbers | None:
+        """The records of an epoch as a table; None until the table is worth the time."""
+        if self._table[0] != epoch:
+            self._asked += asked
+            if self.places > _TABLE_PLACES or self._asked < _TABLE_AFTER + self.places // 16:
+                return None
+            self._asked = 0
+            every = np.arange(self.places, dtype=np.int64)
+            self._table = (epoch, self._numbers(epoch, every))
+        kept, table = self._table
+        return table if kept == epoch else None  # another thread may have replaced it
+
     def one(self, place: int) -> int:
         """The record at one place."""
         epoch, inside = divmod(place, self.places)
+        table = self._kept(epoch, 1)
+        if table is not None:
+            return int(table[inside])
         turned = (inside * self._step + self._turn(epoch)) % self.places
         member = bisect_right(self._first_places, turned) - 1
         draw = turned - self._first_places[member] + epoch * self.counts[member]
@@ -89,7 +117,12 @@ class Mixing:
         rounds, inside = np.divmod(draws, self.records[member])
         for round_ in np.unique(rounds).tolist():
             rows = np.flatnonzero(rounds == round_)
-            found[rows] = self._permutation(member, round_)(inside[rows])
+            permutation, wanted = self._permutation(member, round_), inside[rows]
+            # An array takes as long as some twenty single numbers, however short it is.
+            few = len(rows) < _FEW
+            found[rows] = (
+                list(map(permutation.one, wanted.tolist())) if few else permutation(wanted)
+            )
         return found
 
     def _permutation(self, member: int, round_: int) -> Permutation:
@@ -147,7 +180,9 @@ _STEPS_OF_TEMPERATURE = 100
 def exact_weight(weight: object, name: str) -> Fraction:
     """Convert a weight to the exact fraction that was written, for example 0.7 to 7/10."""
     exact = Fraction(0)
-    if isinstance(weight, Rational):
+    if isinstance(weight, bool):
+        pass  # Python would take a bool for 0 or 1
+    elif isinstance(weight, Rational):
         exact = Fraction(weight)
     elif isinstance(weight, Real) and isfinite(weight):
         # The shortest text of a float is the same on every machine, and is what a person wrote.

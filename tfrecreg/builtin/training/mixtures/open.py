@@ -159,6 +159,8 @@ def _opened(
     registry: RegistryLike | None,
     keywords: Mapping[str, Any],
 ) -> DataSource:
+    if not (split is None or isinstance(split, str)):
+        raise UsageError(f"a mixture takes one split, found {len(split)}")
     if not isinstance(member, DataSource):
         found = data_source(member, split, registry=registry, **keywords)
         assert isinstance(found, DataSource)

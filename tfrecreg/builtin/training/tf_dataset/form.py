@@ -58,8 +58,8 @@ class PipelineOptions:
     prefetch: int | None
     deterministic: bool
 
-    def expect_sense(self) -> None:
-        """Refuse numbers that are too small, and a seed that shuffles nothing."""
+    def expect_sense(self, *, longest: bool) -> None:
+        """Refuse numbers that are too small, and arguments that need another argument."""
         for name, value in (
             ("batch_size", self.batch_size),
             ("shuffle", None if self.shuffle is False else self.shuffle),
@@ -69,8 +69,13 @@ class PipelineOptions:
                 raise UsageError(f"`{name}` should be 1 or more, found {value}")
         if self.prefetch is not None and self.prefetch < 0:
             raise UsageError(f"`prefetch` should be 0 or more, found {self.prefetch}")
-        if self.seed is not None and self.shuffle is False:
-            raise UsageError("`seed` needs `shuffle`")
+        for name, given, needed, there in (
+            ("drop_remainder", self.drop_remainder, "batch_size", self.batch_size is not None),
+            ('pad_to="longest"', longest, "batch_size", self.batch_size is not None),
+            ("seed", self.seed is not None, "shuffle", self.shuffle is not False),
+        ):
+            if given and not there:
+                raise UsageError(f"`{name}` needs `{needed}`")
 
     @property
     def grouping(self) -> tuple[object, ...]:
