@@ -233,7 +233,7 @@ def _expect_raw_named(registry: Registry, name: str, raw: str | None, known: Plu
     if raw is None:
         raise UsageError(
             f"no source is known for `{name}`",
-            hint=f"tfrecreg build {name} --raw PATH finds one; or name it with `--source`: "
+            hint=f"`tfrecreg build {name} --raw PATH` looks for one; or name it with `--source`: "
             f"{', '.join(known.names(SourceRecord))}",
         )
 

@@ -207,7 +207,7 @@ class _Check:
         if not names:
             raise UsageError(
                 "the registry has no dataset yet",
-                hint="tfrecreg build NAME, or name files to check",
+                hint="build one with `tfrecreg build NAME`, or give the files to check",
             )
         if not reports:
             raise NotHereError(

@@ -159,8 +159,8 @@ def free_folder(folder: str | os.PathLike[str], registry: Registry | None) -> Pa
 @contextmanager
 def new_folder(path: Path, what: str = "export") -> Iterator[LocalStorage]:
     """An unfinished folder next to `path`, which is renamed to `path` if the ``with`` block
-    succeeds, and removed if it fails. After a kill, it stays until the next folder is made next to
-    it. It is locked while a process fills it.
+    succeeds, and removed if it fails. If the process is killed, the folder stays until the next
+    call that creates one in the same place. It is locked while a process fills it.
     """
     import secrets  # it imports `hmac` and more, which few need
 

@@ -397,7 +397,9 @@ def classify(
 
 
 def previous_of(found: Resolved) -> Resolved | None:
-    """The parent, if `found` is a release or was released as one. Otherwise the newest release."""
+    """The parent of the release, if `found` is a release or a build that was released. Otherwise
+    the newest release.
+    """
     dataset, links = found.dataset, links_of(found.dataset)
     version = max(links, default=None)
     for each in sorted(links, reverse=True):
