@@ -206,6 +206,11 @@ class VocDataset:
         entry = self.files.get(join(base, name.rpartition(".")[0] + ".png"))
         return entry.path if entry is not None and entry.kind == "file" else ""
 
+    def annotation(self, xml: str) -> VocAnnotation:
+        if self.files[xml].kind != "file":
+            raise SkipImage("SRC110", "its XML is not a file")
+        return VocAnnotation(self._raw, xml)
+
     def _by_lists(self) -> list[VocSplit]:
         """The splits according to the lists of `ImageSets`; empty if there are no lists."""
         names: dict[str, list[str]] = {}
@@ -296,7 +301,7 @@ class VocDataset:
         if entry.image or not entry.xml:
             return entry
         try:
-            name = VocAnnotation(self._raw, entry.xml).filename
+            name = self.annotation(entry.xml).filename
         except SkipImage:
             return entry
         folders = _image_folders(entry.xml.rpartition("/")[0])
@@ -314,7 +319,7 @@ class VocDataset:
         every = (entry.xml for split in splits for entry in split.entries if entry.xml)
         for xml in every if not options.classes or options.coordinates == "auto" else ():
             try:
-                found = VocAnnotation(self._raw, xml)
+                found = self.annotation(xml)
             except SkipImage:  # the image is skipped with this reason
                 continue
             names |= {text_in(each, "name") for each in found.objects}

@@ -29,6 +29,24 @@ def test_an_unknown_command_suggests_the_one_that_was_meant(cli) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("x", "Invalid value for the environment variable 'TFRECREG_JOBS': 'x' is not a valid "),
+        ("0", "TFRECREG_JOBS should be at least 1, found 0"),
+    ],
+)
+def test_a_wrong_value_in_the_environment_is_blamed_on_its_variable(
+    cli, monkeypatch: pytest.MonkeyPatch, value: str, message: str
+) -> None:
+    monkeypatch.setenv("TFRECREG_JOBS", value)
+    done = cli("check", ".")
+    assert done.code == 2
+    assert message in done.err
+    assert "--jobs" not in done.err
+    assert "'--jobs': 'y' is not" in cli("check", ".", "--jobs", "y").err
+
+
 def test_without_arguments_the_help_is_shown_and_the_exit_code_is_2(cli) -> None:
     done = cli()
     assert done.code == 2

@@ -69,7 +69,8 @@ def command(
     saved = 0
     for each in shown:
         print_record(session.out, each)
-        places.append((each.shard, each.record))
+        if opens or not places:
+            places.append((each.shard, each.record))
         saved += len(each.saved)
     if opens and places:
         _open(session, found, places)

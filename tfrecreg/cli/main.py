@@ -119,6 +119,10 @@ def _refuse(session: Session, arguments: Sequence[str], error: TfrecregError) ->
 
 def _misused(session: Session, arguments: Sequence[str], error: click.ClickException) -> int:
     ctx = error.ctx if isinstance(error, click.UsageError) else None
+    if isinstance(error, click.BadParameter) and ctx is not None and error.param is not None:
+        source = ctx.get_parameter_source(error.param.name or "")
+        if source is click.core.ParameterSource.ENVIRONMENT:
+            error.param_hint = f"the environment variable '{error.param.envvar}'"
     hint = f"{ctx.command_path} --help" if ctx is not None else ""
     message = " ".join(error.format_message().split()).rstrip(".")
     known = [opt for each in ctx.command.params for opt in each.opts] if ctx is not None else []

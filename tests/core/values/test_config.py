@@ -145,6 +145,23 @@ WAIVER = "[[waivers]]\ncode='A'\nowner='a'\nreason='r'\nexpires=2027-01-01\n"
         ),
         ("[gates.x]\nlimits=1", ": `gates.x.limits` should be a table, found `1`"),
         ("[gates.x]\nlimits.drift=1", ": `gates.x.limits.drift` should be a table, found `1`"),
+        (
+            "[gates.x.limits.inflation]\nration=1",
+            ": `gates.x.limits.inflation.ration` is not known; did you mean `ratio`?",
+        ),
+        (
+            "[gates.x.limits.inflation]\nratio=0.0",
+            ": `gates.x.limits.inflation.ratio` should be a number > 0, found `0.0`",
+        ),
+        (
+            "[gates.x.limits.inflation]\nratio=inf",
+            ": `gates.x.limits.inflation.ratio` should be a number > 0, found `inf",
+        ),
+        (
+            "[gates.x.limits.inflation]\nratio=nan",
+            ": `gates.x.limits.inflation.ratio` should be a number > 0, found `nan",
+        ),
+        ("[gates.x.limits.inflation]\nallowance=-1", ".allowance` should be a whole number >= 0"),
         ("[gates.default]\nfail_on=1\n[gates.x]", ": `gates.default.fail_on` should be `error`"),
         ("[waivers]", ": `waivers` should be a list, each item a table, found a table"),
         ("waivers = [1]", ": `waivers[0]` should be a table, found `1`"),
@@ -184,6 +201,7 @@ def test_what_is_wrong_is_named_with_file_and_key(text: str | bytes, message: st
         ("shard_size='1i'", ": `shard_size` expected a size such as"),
         ("shard_size=[1]", ": `shard_size` expected a size such as"),
         ("max_skipped='1/2'", ": `max_skipped` expected a number of item"),
+        ("shards=1\nhosts=2", ": expected one way to size shards, found `shards` and `hosts`"),
         ("compression='bz2'", ": `compression` should be `none` or `gzip`, found `bz2`"),
         ("compression=1", ": `compression` should be `none` or `gzip`"),
     ],

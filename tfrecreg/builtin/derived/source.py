@@ -173,6 +173,8 @@ def _together(taken: Taken) -> Iterator[list[int]]:
 _PLACE = struct.Struct("<HIIqq16s")
 _OPEN = 32
 """Maximum number of shards that a worker keeps open."""
+_GZIP_OPEN = 4
+"""The same for gzip shards, because each holds a member and the list of its members."""
 
 
 class RecordPlace(NamedTuple):
@@ -229,7 +231,8 @@ class ParentReader:
                 file = parent.records(shard, parent.index(shard))
             else:
                 file = parent.raw.open(parent.path(shard))
-            if len(self._open) >= _OPEN:
+            most = _GZIP_OPEN if parent.manifest.compression == "gzip" else _OPEN
+            while len(self._open) >= most:
                 self._open.pop(next(iter(self._open))).close()
         self._open[key] = file
         if isinstance(file, Records):

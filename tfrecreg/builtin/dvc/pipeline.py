@@ -256,7 +256,8 @@ def _to_write(
 
 
 def _path(entry: Any) -> object:
-    return entry.get("path") if isinstance(entry, Mapping) else None
+    path = entry.get("path") if isinstance(entry, Mapping) else None
+    return posixpath.normpath(path) if isinstance(path, str) else path
 
 
 def _owner(entry: Any) -> str | None:

@@ -259,7 +259,8 @@ def _shown(sql: str) -> str:
 
 def _without(paths: Iterable[str]) -> FailureError:
     for path in paths:
-        Path(path).unlink(missing_ok=True)
+        with suppress(OSError):  # a catalog that stays is found damaged again
+            Path(path).unlink(missing_ok=True)
     return FailureError("the catalog in the cache was damaged and is now removed: ask again")
 
 

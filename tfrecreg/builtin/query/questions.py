@@ -8,7 +8,6 @@ rows.
 from __future__ import annotations
 
 import heapq
-import json
 import math
 import re
 import tempfile
@@ -132,11 +131,19 @@ def read_expectations(tables: Mapping[str, Any]) -> dict[str, Expectation]:
 
 def value_words(value: object, *, exact: bool = False) -> str:
     """A value of an answer, short and escaped."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, bytes):
+        return f"{len(value):,} bytes"
     if isinstance(value, float):
         return repr(value) if exact else f"{value:.7g}"
+    if isinstance(value, Decimal):
+        return f"{value:f}"
     if isinstance(value, str):
         return f"`{safe(value, limit=60)}`"
-    return safe(json.dumps(plain_value(value), default=str), limit=60)
+    return safe(str(value), limit=60)
 
 
 _PLACES = {"split": str, "shard": str, "key": str, "feature": str, "record": int, "offset": int}

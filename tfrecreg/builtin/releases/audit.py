@@ -237,8 +237,10 @@ def _all_datasets(registry: Registry, other: _Base | None) -> set[str]:
     """Datasets of the registry, including those whose releases are missing here or exist only on
     the other branch.
     """
-    there = other.datasets() if other is not None else ()
-    return {*registry.dataset_names(), *there, *ever_released(registry)}
+    found = {*registry.dataset_names(), *(other.datasets() if other is not None else ())}
+    with suppress(FailureError):  # the audit of each dataset reports why git failed
+        found |= ever_released(registry)
+    return found
 
 
 def _schema_issues(dataset: Dataset) -> Iterator[Issue]:

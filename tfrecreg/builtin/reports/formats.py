@@ -30,6 +30,8 @@ from typing import Any
 from urllib.parse import quote
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
+from blake3 import blake3
+
 from tfrecreg.api import (
     Finding,
     Location,
@@ -335,6 +337,15 @@ def _rule(finding: Finding, context: ReportContext) -> _Json:
     return rule
 
 
+def _identity(finding: Finding) -> str:
+    """The fingerprint, or a digest of it if it has unprintable characters."""
+    shown = safe_message(finding.fingerprint, limit=500)
+    if shown == finding.fingerprint:
+        return shown
+    data = finding.fingerprint.encode("utf-8", "surrogatepass")
+    return f"{finding.code}:{blake3(data).hexdigest()}"
+
+
 def _sarif_result(
     report: Report, finding: Finding, numbers: dict[str, int], context: ReportContext
 ) -> _Json:
@@ -353,7 +364,7 @@ def _sarif_result(
         "message": {"text": "\n".join(safe_message(line, limit=1000) for line in lines)},
         "locations": [each for each in found if each],
         "occurrenceCount": max(finding.count, 1),
-        "partialFingerprints": {_FINGERPRINT: safe_message(finding.fingerprint, limit=500)},
+        "partialFingerprints": {_FINGERPRINT: _identity(finding)},
     }
 
 

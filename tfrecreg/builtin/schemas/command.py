@@ -42,6 +42,7 @@ def infer_command(session: Session, target: str, output: str | None, engine: Eng
     damage: list[PassedOver] = []
     draft = infer_schema(found, engine, session.progress(), damage=damage)
     if output is not None:
+        expect_free_file(output)  # reading all records may take long
         write_text(output, draft)
         session.err.print(
             f"wrote {safe(output)}: review it, because it accepts everything in the data"

@@ -321,8 +321,14 @@ class StatisticsScan(Validator):
 
 
 def by_split(parts: Iterable[tuple[Shard, StatisticsPart]]) -> dict[str, StatisticsPart]:
-    """The parts of the splits, sorted by the names of the splits."""
-    return dict(sorted((shard.split, part) for shard, part in parts))
+    """One part per split, sorted by the names of the splits."""
+    found: dict[str, StatisticsPart] = {}
+    for shard, part in parts:
+        if shard.split in found:
+            found[shard.split].merge(part)
+        else:
+            found[shard.split] = part
+    return dict(sorted(found.items()))
 
 
 class StatisticsCollector(StatisticsScan):

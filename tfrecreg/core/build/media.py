@@ -119,7 +119,7 @@ MediaKind = Literal["image", "audio", "video", "file"]
 """The kind of a file. It decides which features the file becomes."""
 
 _SUFFIXES: dict[str, MediaKind] = {
-    **dict.fromkeys(("jpg", "jpeg", "png", "gif", "webp", "bmp"), "image"),
+    **dict.fromkeys(("jpg", "jpeg", "jpe", "png", "gif", "webp", "bmp"), "image"),
     **dict.fromkeys(("wav", "flac", "mp3", "m4a"), "audio"),
     **dict.fromkeys(("mp4", "m4v", "mov"), "video"),
 }

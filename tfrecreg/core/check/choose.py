@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -96,6 +96,7 @@ def choose(
         if announced.qualified not in left_out:
             must = named or announced in limited
             _consider(choice, known, announced, target, gate, must=must)
+    _judge_other_limits(known, {each.qualified for each in chosen}, gate)
     if not choice.running and not choice.problems:
         choice.problems.append(f"no validator applies to `{target.name}`")
     return choice
@@ -176,6 +177,19 @@ def _judge_limits(
             f"`{CONFIG_NAME}`: `limits.{announced.name}.{next(iter(options))}` is unknown: "
             f"the validator `{announced.name}` has no options"
         )
+
+
+def _judge_other_limits(known: Plugins, chosen: Container[str], gate: GateConfig) -> None:
+    """Check the gate's limits for the validators that this check does not run. Any other problem of
+    these validators is reported when they run.
+    """
+    for announced in known.every(ValidatorRecord):
+        if announced.name in gate.limits and announced.qualified not in chosen:
+            try:
+                _judge_limits(announced, known.load(ValidatorRecord, announced.qualified), gate)
+            except Exception as error:
+                if isinstance(error, ConfigError) and is_told(error):
+                    raise
 
 
 def _not_running(choice: Choice, plugin: PluginId, error: Exception, *, must: bool) -> None:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _LOOSE = 4096  # from this size on, values are stored unchanged rather than encoded
+_HEADS = tuple(b"\n" + varint(size) for size in range(128))  # before a value of such a size
 _SINGLES = tuple(packed_feature(Kind.INT64, 1, varint(n), (n,)) for n in range(128))
 _BYTES, _FLOAT, _INT64 = Kind.BYTES, Kind.FLOAT, Kind.INT64  # slow to look up in their class
 _UNSET = packed_feature(Kind.UNSET, 0, b"", ())
@@ -53,7 +54,10 @@ def bytes_feature(value: bytes | str | Iterable[bytes | str]) -> Feature:
         values = tuple([each if type(each) is bytes else _as_bytes(each) for each in value])
     if sum(map(len, values)) > _LOOSE:
         return Feature(_BYTES, len(values), None, 0, 0, 0, values)
-    body = b"".join([b"\n" + varint(len(each)) + each for each in values])
+    try:
+        body = b"".join([_HEADS[len(each)] + each for each in values])
+    except IndexError:  # a value is longer
+        body = b"".join([b"\n" + varint(len(each)) + each for each in values])
     return packed_feature(_BYTES, len(values), body, values)
 
 

@@ -20,7 +20,7 @@ from tfrecreg.core.images.decoder import (
     require_pillow,
 )
 from tfrecreg.core.images.model import ImageError, ImageHeader
-from tfrecreg.core.images.read import read_header
+from tfrecreg.core.images.read import read_header, sniff
 from tfrecreg.core.plugins.bundled import DECODER
 from tfrecreg.core.plugins.guard import PluginId, called, calling, failure
 from tfrecreg.core.values.errors import MissingExtraError, SchemaError, TfrecregError
@@ -65,10 +65,21 @@ class Decoders:
     def array(self, feature: str, data: bytes, fit: Resizing | None = None) -> npt.NDArray[Any]:
         """Decode a value. If `fit` is given, resize the image to the size that `fit` returns."""
 
+        def decoded(by: FeatureDecoder) -> npt.NDArray[Any]:
+            return by.array(data) if fit is None else by.resized(data, fit)
+
         decoder = self.pixels.get(feature) or self._chosen.get(feature)
         if decoder is None:
             decoder = self._chosen[feature] = self._reader(feature, data)
-        return decoder.array(data) if fit is None else decoder.resized(data, fit)
+        try:
+            return decoded(decoder)
+        except ValueError:
+            if feature in self.pixels:
+                raise
+            other = self._reader(feature, data)  # a feature may hold values of several kinds
+            if other is decoder:
+                raise
+            return decoded(other)
 
     def find_bundled(self, feature: str, data: bytes) -> FeatureDecoder | None:
         """The bundled decoder if it reads a value, else None."""
@@ -192,8 +203,12 @@ class GuardedDecoder(FeatureDecoder):
         return found and found._replace(format=safe(found.format, limit=40))
 
     def thumbnail(self, data: bytes, side: int) -> Thumbnail | None:
-        found: Thumbnail | None = self._call("Thumbnail NoneType", "thumbnail", data, side)
-        return found
+        found: Any = self._call("Thumbnail NoneType", "thumbnail", data, side)
+        if found is None:
+            return None
+        if not isinstance(found.data, bytes) or sniff(found.data) != found.format:  # for a page
+            raise self._plugin_id.error(f"returned a thumbnail that is not a {found.format}")
+        return Thumbnail(*found)
 
     def caption(self, data: bytes) -> str:
         found = safe(self._call("str", "caption", data), limit=_CAPTION)

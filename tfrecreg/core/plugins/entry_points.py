@@ -62,19 +62,31 @@ def with_plugins() -> Iterator[metadata.Distribution]:
     """
     from importlib import metadata
 
-    seen = {OURS}
+    seen: set[str] = set()
     for found in metadata.distributions():
-        if _mentions_plugins(found):
+        if not _mentions_plugins(found):
+            continue
+        try:
             name = canonical_name(identity(found)[0])
-            if name not in seen:
-                seen.add(name)
-                yield found
+        except Exception:
+            yield found  # it has no name to compare, and is reported as broken later
+            continue
+        if name in seen or name == OURS:
+            continue
+        seen.add(name)
+        # The first may have no plugins: then the package that Python imports has none.
+        first = next(iter(metadata.distributions(name=name)), found)
+        if _mentions_plugins(first):
+            yield first
 
 
 def identity(distribution: metadata.Distribution) -> tuple[str, str]:
     """Name and version of a distribution."""
     found: Any = distribution.metadata
-    return found["Name"] or "", found["Version"] or ""
+    if not found["Name"] or not found["Version"]:
+        place = distribution.locate_file("")
+        raise Broken(f"a distribution in `{place}` has no name or no version in its metadata")
+    return found["Name"], found["Version"]
 
 
 def canonical_name(distribution: str) -> str:

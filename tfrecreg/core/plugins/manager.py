@@ -114,8 +114,9 @@ def discover() -> Iterator[Announced[Any] | BrokenPlugin]:
         plugin_id = PluginId("plugin", module, OURS, __version__)
         yield from _announced(plugin_id, module, partial(import_module, module))
     for distribution in with_plugins():
-        name, version = identity(distribution)
+        name = version = ""
         try:
+            name, version = identity(distribution)
             declared = [(each, each.module) for each in entries(distribution)]
         except Exception as error:
             yield BrokenPlugin("", name, version, reason(error))

@@ -29,6 +29,7 @@ from tfrecreg.core.values.errors import (
     ManifestError,
     MissingFileError,
     NewerFormatError,
+    StorageError,
     TfrecregError,
 )
 
@@ -43,11 +44,19 @@ def index_places(registry: Registry, folder: str | None, entry: FileEntry) -> li
 
 def find_index(places: Iterable[IndexPlace], entry: FileEntry) -> tuple[str, bytes] | None:
     """The path of an index in its storage, and its bytes. None if no place has the right bytes."""
+    refused: StorageError | None = None
     for storage, place in places:
-        with suppress(MissingFileError):
+        try:
             data = storage.read(place, limit=INDEX_LIMIT)
-            if blake3(data).hexdigest() == entry.blake3:
-                return place, data
+        except MissingFileError:
+            continue
+        except StorageError as error:
+            refused = error
+            continue
+        if blake3(data).hexdigest() == entry.blake3:
+            return place, data
+    if refused is not None:
+        raise refused
     return None
 
 
@@ -59,9 +68,11 @@ def keep_indexes_of_release(dataset: Dataset) -> None:
     lost: list[FileEntry] = []
     with suppress(ManifestError, NewerFormatError):  # a damaged index is not used for comparisons
         build = dataset.build_manifest()
+        missing = [] if build is None else list(indexes_not_kept(registry, build))
         releases = (dataset.release_manifest(each).release for each in reversed(dataset.versions))
-        if build is not None and build.digest in (each.build for each in releases if each):
-            lost = list(indexes_not_kept(registry, build))
+        if build is not None and missing:
+            is_released = build.digest in (each.build for each in releases if each)
+            lost = missing if is_released else []
     for entry in lost:
         places = index_places(registry, layout.build_folder(dataset.name), entry)
         found = find_index(places, entry)

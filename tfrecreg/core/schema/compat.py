@@ -10,9 +10,8 @@ The module also compares two schemas field by field, including fields that are n
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, MutableSequence
 from dataclasses import dataclass
-from importlib import import_module
 from math import inf
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -148,23 +147,27 @@ def _values_within(inner: SchemaFeature, outer: SchemaFeature) -> bool:
     if isinstance(domain, TimeDomain):
         unchecked = not domain.string_format and domain.integer_format != "PACKED_64_NANOS"
         return mine == domain or unchecked
-    zero_or_one = IntDomain(0, 1)
-    allowed = zero_or_one if isinstance(domain, BoolDomain) else domain
-    found = zero_or_one if isinstance(mine, BoolDomain) and not is_text else mine
-    if isinstance(allowed, FloatDomain):
-        return _floats_within(found, allowed, is_text)
-    if not is_text and allowed.min is None and allowed.max is None:
+    if isinstance(domain, BoolDomain):
+        both = isinstance(mine, BoolDomain)
+        return both or (isinstance(mine, IntDomain) and _range_within(mine, IntDomain(0, 1)))
+    if isinstance(mine, BoolDomain) and not is_text:
+        return _range_within(IntDomain(0, 1), domain)
+    if isinstance(domain, FloatDomain):
+        return _floats_within(mine, domain, is_text)
+    if not is_text and domain.min is None and domain.max is None:
         return True
-    return isinstance(found, IntDomain) and _range_within(found, allowed)
+    return isinstance(mine, IntDomain) and _range_within(mine, domain)
 
 
 def _floats_within(inner: ValueDomain | None, outer: FloatDomain, is_text: bool) -> bool:
-    if isinstance(inner, IntDomain):
+    if is_text and isinstance(inner, IntDomain):
         return _range_within(inner, outer)
-    if not isinstance(inner, FloatDomain) or (outer.disallow_nan and not inner.disallow_nan):
+    if not isinstance(inner, FloatDomain):
         return False
-    bounded = not is_text and inner.min not in (None, -inf) and inner.max not in (None, inf)
-    infinite = not (inner.disallow_inf or bounded)
+    if outer.disallow_nan and not inner.disallow_nan:
+        return False
+    bounded = inner.min not in (None, -inf) and inner.max not in (None, inf)
+    infinite = inner.disallow_inf is not True and not (bounded and not is_text)
     return not (outer.disallow_inf and infinite) and _range_within(inner, outer)
 
 
@@ -222,41 +225,53 @@ def _changes(part: tuple[str, str], before: _Parts, after: _Parts) -> Iterator[S
 
 
 def _parts(schema: Schema) -> _Parts:
-    json_format = import_module("google.protobuf.json_format")
-    document = json_format.MessageToDict(schema_message(schema), preserving_proto_field_name=True)
+    message = schema_message(schema)
     parts: _Parts = {("schema", ""): {}}
-    for field, value in document.items():
-        if field in (*_NAMED, *_DOMAINS):
+    for descriptor, value in message.ListFields():
+        if descriptor.name in (*_NAMED, *_DOMAINS):
             for each in value:
-                name = each.pop("name", "")
-                parts[field, name] = dict(_fields("", each)) if each else {}
+                parts[descriptor.name, each.name] = dict(_fields(each, "", skip="name"))
         else:
-            parts["schema", ""].update(_fields(field, value))
+            parts["schema", ""].update(_field(descriptor, value, ""))
     return parts
 
 
-def _fields(path: str, value: Any) -> Iterator[tuple[str, Value]]:
-    """The fields of a part of a schema as protobuf writes it in JSON, with dotted paths."""
-    name = path.rpartition(".")[2]
-    if name in ("shape", "dense_shape"):
-        yield path, " × ".join(dim.get("size", "?") for dim in value.get("dim", ())) or "scalar"
-    elif isinstance(value, dict):
-        for key, each in value.items():
-            yield from _fields(f"{path}.{key}" if path else key, each)
-        if not value:
-            yield path, "there"
-    elif isinstance(value, list) and isinstance(value[0], dict):
+def _fields(message: Any, prefix: str, skip: str = "") -> Iterator[tuple[str, Value]]:
+    for descriptor, value in message.ListFields():
+        if descriptor.name != skip:
+            yield from _field(descriptor, value, prefix)
+
+
+def _field(descriptor: Any, value: Any, prefix: str) -> Iterator[tuple[str, Value]]:
+    path = f"{prefix}{descriptor.name}"
+    repeated = isinstance(value, MutableSequence)
+    if descriptor.message_type is None and repeated:
+        yield path, tuple(_differ_text(descriptor, each) for each in value)
+    elif descriptor.message_type is None:
+        yield path, _differ_text(descriptor, value)
+    elif descriptor.message_type.GetOptions().map_entry:
+        for key in sorted(value):
+            yield from _message(value[key], f"{path}[{key}]")
+    elif descriptor.name in ("shape", "dense_shape"):
+        sizes = [str(dim.size) if dim.HasField("size") else "?" for dim in value.dim]
+        yield path, " × ".join(sizes) or "scalar"
+    elif not repeated:
+        yield from _message(value, path)
+    else:
         for number, each in enumerate(value):
             # Members of a struct have names, levels of a nested list have numbers.
-            key = each.get("name", "") if name in _NAMED else number
-            yield from _fields(f"{path}[{key}]", each)
-    elif isinstance(value, list):
-        yield path, tuple(map(_field_text, value))
-    else:
-        yield path, _field_text(value)
+            key = each.name if descriptor.name in _NAMED else str(number)
+            yield from _message(each, f"{path}[{key}]")
 
 
-def _field_text(value: Any) -> str:
+def _message(message: Any, path: str) -> Iterator[tuple[str, Value]]:
+    fields = list(_fields(message, f"{path}."))
+    yield from fields or [(path, "there")]
+
+
+def _differ_text(descriptor: Any, value: Any) -> str:
+    if descriptor.enum_type is not None:
+        return str(descriptor.enum_type.values_by_number[value].name)
     if isinstance(value, bool):
         return "true" if value else "false"
     return f"{value:.9g}" if isinstance(value, float) else str(value)

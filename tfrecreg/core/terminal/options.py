@@ -11,6 +11,7 @@ from click.core import ParameterSource
 
 from tfrecreg.core.terminal.complete import named_by
 from tfrecreg.core.terminal.session import Session
+from tfrecreg.core.values.errors import UsageError
 from tfrecreg.core.values.text import safe
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -33,6 +34,8 @@ def jobs_option(function: F) -> F:
         given = ctx.get_parameter_source("jobs")
         if engine_name != "local" and given is not ParameterSource.COMMANDLINE:
             jobs = None  # TFRECREG_JOBS only applies to the processors of this machine
+        elif given is ParameterSource.ENVIRONMENT and jobs is not None and jobs < 1:
+            raise UsageError(f"TFRECREG_JOBS should be at least 1, found {jobs}")
         options = pairs_of(engine_option, "--engine-option")
         session = ctx.find_object(Session) or Session()
         engine = named_engine(engine_name, jobs, options, session.plugins)

@@ -96,18 +96,22 @@ def open_format(name: str, known: Callable[[], Plugins]) -> str | PluginFormat:
     return name if name in CORE_FORMATS else PluginFormat(name, known())
 
 
+def expect_format(name: str) -> None:
+    if name not in CORE_FORMATS:
+        from tfrecreg.core.plugins.manager import plugins
+        from tfrecreg.core.plugins.records import ReportFormatRecord
+
+        plugins().find(ReportFormatRecord, name)
+
+
 def expect_report_format(
     ctx: click.Context, param: click.Parameter, name: str | None
 ) -> str | None:
     """The callback of ``--format``: returns its value, or refuses a value that names no format."""
-    if name is not None and name not in CORE_FORMATS:
-        from tfrecreg.core.plugins.manager import plugins
-        from tfrecreg.core.plugins.records import ReportFormatRecord
-
-        try:
-            plugins().find(ReportFormatRecord, name)
-        except PluginError as error:
-            raise click.BadParameter(f"{error.message}; {error.hint}", ctx, param) from None
+    try:
+        expect_format(name or "text")
+    except PluginError as error:
+        raise click.BadParameter(f"{error.message}; {error.hint}", ctx, param) from None
     return name
 
 

@@ -25,13 +25,14 @@ from tfrecreg.core.terminal import complete
 from tfrecreg.core.terminal.output import (
     CORE_FORMATS,
     PluginFormat,
+    expect_format,
     expect_report_format,
     open_format,
     write_json,
     write_text,
 )
 from tfrecreg.core.terminal.session import Session
-from tfrecreg.core.values.errors import TfrecregError, UsageError
+from tfrecreg.core.values.errors import PluginError, TfrecregError, UsageError
 from tfrecreg.core.values.text import safe
 
 if TYPE_CHECKING:
@@ -192,6 +193,10 @@ class _Requested:
         form = texts.get("form", "text")
         if session.as_json or options.get("as_json") is True:
             form = "json"
+        try:
+            expect_format(form)
+        except PluginError:
+            form = "text"
         return cls(
             session,
             form,

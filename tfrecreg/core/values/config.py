@@ -45,7 +45,7 @@ from tfrecreg.core.values.findings import Code, Finding, Severity
 from tfrecreg.core.values.typed_values import KeyPath, SkipLimit, parse_size, read_table
 
 Positive = Annotated[int, Meta(ge=1)]
-_Text = Annotated[str, Meta(min_length=1)]
+_Text = Annotated[str, Meta(min_length=1, pattern=r"\S")]
 
 
 class FailOn(str, Enum):
@@ -264,6 +264,12 @@ class DatasetConfig:
     description: str = ""
     citation: str = ""
 
+    def __post_init__(self) -> None:
+        names = ("shards", "shard_size", "records_per_shard", "hosts")
+        given = [f"`{name}`" for name in names if getattr(self, name) is not None]
+        if len(given) > 1:
+            raise ValueError(f"expected one way to size shards, found {' and '.join(given)}")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InflationLimit:
@@ -368,16 +374,25 @@ def parse_config(text: str | bytes, where: str = CONFIG_NAME) -> Config:
     path = KeyPath(where)
     file = read_table(_File, read_toml(text, where), path)
     gates = path / "gates"
+    # Each table is read before tables are merged, so that an error names the table with the key.
+    for name, table in file.gates.items():
+        _gate(table, gates / name)
     default = file.gates.get(_DEFAULT, {})
     return Config(
         gates={
-            name: read_table(GateConfig, _merged(default, table), gates / name)
-            for name, table in file.gates.items()
+            name: _gate(_merged(default, table), gates / name) for name, table in file.gates.items()
         },
         waivers=file.waivers,
         policy=file.policy,
         plugins=file.plugins,
     )
+
+
+def _gate(table: dict[str, Any], path: KeyPath) -> GateConfig:
+    gate = read_table(GateConfig, table, path)
+    limits = path / "limits" / "inflation"
+    read_table(InflationLimit, gate.limits.get("inflation", {}), limits)
+    return gate
 
 
 def parse_dataset(text: str | bytes, where: str) -> DatasetConfig:

@@ -28,6 +28,7 @@ from tfrecreg.core.records.batch import StreamEnd
 from tfrecreg.core.storage.interface import Storage
 from tfrecreg.core.values.documents import read_note
 from tfrecreg.core.values.errors import StorageError, TfrecregError
+from tfrecreg.core.values.text import safe
 
 RACY_NS = 2_000_000_000
 """Minimum age of a file before a scan (ns). Some file systems store times in steps of 2 s."""
@@ -157,12 +158,14 @@ class ScanCache:
             return None  # An invalid entry only means that the shard is read.
 
     def _write(self, shard: Shard, entry: _Entry) -> None:
-        text = msgspec.json.encode(entry)
         try:
+            text = msgspec.json.encode(entry)
             with self._storage.create(self._entry_path(shard), durable=False) as writer:
                 writer.write(blake3(text).hexdigest().encode("ascii") + b"\n" + text)
         except TfrecregError as error:
             self.problem = self.problem or error.message
+        except (TypeError, ValueError) as error:  # of a plugin's part
+            self.problem = self.problem or f"a result cannot be kept: {safe(str(error), limit=200)}"
 
 
 def _stamp(shard: Shard) -> Stamp | None:

@@ -131,6 +131,7 @@ class RecordValidator(Validator):
             records += part.records
             problems.merge(part.problems)
             counts.update(part.counts)
+            _expect_few(counts)
         yield Measure(f"{self.name}.records", records, f"{records} records looked at")
         for name, number in sorted(counts.items()):
             yield Measure(f"{self.name}.{name}", number, f"{number} {name.replace('_', ' ')}")
@@ -156,6 +157,7 @@ class _RecordVisitor(Visitor):
             for found in _answers(self._validator.look(example)):
                 if isinstance(found, RecordCount):
                     self._counts[found.name] += found.number
+                    _expect_few(self._counts)
                 else:
                     self._add(found, batch, position)
 
@@ -171,6 +173,15 @@ class _RecordVisitor(Visitor):
         detail = problem.detail if problem.detail.isprintable() else safe(problem.detail)
         message = problem.message or code.summary
         self._problems.add_record(self._shard, batch, position, code, feature, message, detail)
+
+
+_MAX_COUNTS = 100
+"""Maximum number of measures, so that parts do not grow with the number of records."""
+
+
+def _expect_few(counts: Mapping[str, int]) -> None:
+    if len(counts) > _MAX_COUNTS:
+        raise ValueError(f"`look` returned counts with more than {_MAX_COUNTS} names")
 
 
 def _answers(look: Look) -> Iterator[RecordProblem | RecordCount]:

@@ -283,7 +283,11 @@ def _fetching(target: Target, engine: Engine) -> AbstractContextManager[None]:
 def _checked(item: object, codes: frozenset[str] | None) -> Finding | Measure:
     """A validator's finding or measure, with its types checked and its locations in order."""
     if isinstance(item, Measure):
-        json.dumps((item.name, item.value))  # the report is JSON
+        text: object
+        for text in (item.name, item.text):
+            if not isinstance(text, str):
+                raise TypeError(f"a measure has {text!r}, expected a text")
+        json.dumps(item.value)  # the report is JSON
         return item
     found = msgspec.convert(msgspec.to_builtins(item, enc_hook=str), Finding)
     if codes is not None and found.code not in codes:
