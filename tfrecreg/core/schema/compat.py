@@ -236,7 +236,7 @@ def _parts(schema: Schema) -> _Parts:
 
 
 def _fields(path: str, value: Any) -> Iterator[tuple[str, Value]]:
-    """The fields of a part of a schema as protobuf writes it in JSON, with dotted paths."""
+    """The fields of a part of a schema, as in protobuf's JSON, with dotted paths."""
     name = path.rpartition(".")[2]
     if name in ("shape", "dense_shape"):
         yield path, " × ".join(dim.get("size", "?") for dim in value.get("dim", ())) or "scalar"
