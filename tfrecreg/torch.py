@@ -34,8 +34,8 @@ class OrderSampler:
     """A sampler that gives one rank its share of each epoch. Its state can be saved.
 
     When an iteration reaches its end, the next epoch begins. The state is the order's state, a
-    small JSON object. It may be loaded with another number of ranks, if all ranks had consumed
-    equally many records. A plain `DataLoader` with workers takes numbers before it returns their
+    small JSON object. A job with another number of ranks may load it, if all ranks had consumed the
+    same number of records. A plain `DataLoader` with workers takes numbers before it returns their
     batches. So count the records of the returned batches, and save `state_dict(done)`.
 
     Args:
@@ -99,7 +99,7 @@ class OrderSampler:
         self.set_epoch(self.epoch + 1)
 
     def state_dict(self, done: int | None = None) -> dict[str, Any]:
-        """Return the state after the numbers that were taken so far.
+        """Return the state after the record numbers that were taken so far.
 
         Args:
             done: how many records of this iteration were consumed; None for all numbers taken so
@@ -135,12 +135,14 @@ class Collate:
     - Features of fixed shape are one tensor, whose first dimension is the batch.
     - Features of varying length are padded with zeros to the longest of the batch, or to `pad_to`;
       ``NAME/mask`` is false at the padding. Lists of steps are padded as well, and their mask has
-      the shape (batch, steps). Lists whose steps differ in length are lists of lists of tensors.
+      the shape (batch, steps). A list whose steps differ in length becomes a list of lists of
+      tensors.
     - Images are one tensor of shape (batch, height, width, channels). With `pad_images` they are
       padded at the right and at the bottom, and ``NAME/mask`` has the shape (batch, height, width).
-      If a feature may hold several images per record, they are lists of lists of tensors.
-    - Features of bytes are lists of `bytes`, or of `str` if `text` names the feature. Features of
-      bytes whose length varies are lists of such lists.
+      If a record may have several images in a feature, the feature becomes a list of lists of
+      tensors.
+    - A feature of bytes becomes a list of `bytes`, or of `str` if `text` names the feature. If a
+      record may have several values, the feature becomes a list of such lists.
     - The keys are in the list ``record/key``. Digests are a tensor.
 
     Args:

@@ -3,9 +3,9 @@
 Run lengths (RLE) describe a mask of h × w pixels, column by column from the top left: the number of
 zeros, then the number of ones, and so on. COCO's MIT-licensed `maskApi.c` defines their text form,
 which has a number per run. The first three are lengths; each further number is the difference from
-the run two positions earlier. A number has base-32 digits, the lowest first. A digit is the
-character 48 + digit, plus 32 if more digits follow. A number is negative if the bit of value 16 is
-set in its last digit.
+the run two positions earlier. A number has base-32 digits, the lowest first. A digit d is
+stored as the character 48 + d, plus 32 if more digits follow. A number is negative if the bit of
+value 16 is set in its last digit.
 """
 
 from __future__ import annotations
@@ -226,7 +226,7 @@ class CocoSource(ObjectSource[CocoDataset, WorkerContext]):
 
 
 def _pixels(side: int | float | None) -> int:
-    """A side of an image from the annotations; 0 if the value is unusable."""
+    """A side of an image, as the annotations state it; 0 if the value is unusable."""
     return int(side) if side is not None and 0 < side < 2**31 else 0
 
 

@@ -216,7 +216,7 @@ unpack = msgspec.msgpack.Decoder(FileState).decode
 
 
 def paired_parts(options: FolderOptions) -> list[tuple[MediaKind, str]]:
-    """The kind of each file of a pair, and how the names of its features begin. Empty if the option
+    """The kind of each file of a pair, and the prefix of its features' names. Empty if the option
     `pair` is not set.
     """
     kinds = [media_kind(f".{suffix}") for suffix in options.paired]

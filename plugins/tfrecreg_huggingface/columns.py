@@ -3,8 +3,8 @@
 ``docs/sources/tables.md`` has the rules for features.
 
 Columns are split into leaves. Each field of a struct becomes a leaf, even if the struct is in a
-list. So a leaf is one value, a list of values, or nested lists, whose values are joined to one
-list.
+list. So a leaf is one value, a list of values, or nested lists. The values of nested lists are
+joined into one list.
 """
 
 from __future__ import annotations
@@ -398,7 +398,8 @@ def _floats(leaf: Leaf, values: Any, rounds: bool) -> Any:
     if lost.any():
         raise RawDataError(
             f"float32 cannot hold {found[lost][0]} in the column `{leaf.column}` exactly",
-            hint="--option float64=round rounds it unless it is too large; or leave the column out",
+            hint="leave out the column or, unless the number is too large, set "
+            "--option float64=round",
         )
     return single
 

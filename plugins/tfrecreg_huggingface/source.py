@@ -158,8 +158,8 @@ class _Known(NamedTuple):
 
 
 class Listing:
-    """The Parquet files of the configuration that the options or the README choose, in order of
-    their paths, the facts in their footers, and the features of their columns.
+    """The Parquet files of one configuration, in order of their paths, with the facts in their
+    footers and the features of their columns. The options or the README choose the configuration.
     """
 
     def __init__(self, raw: Storage, options: HuggingFaceOptions) -> None:
@@ -390,8 +390,8 @@ class HuggingFaceSource(Source):
             types = {each.name: str(each.type) for each in parquet.schema}
             if "<" in types.get(column, "<") or not re.search("string|int", types[column]):
                 raise RawDataError(
-                    f"`{file.path}` has no column `{column}` of texts or integers for the keys; "
-                    f"its columns are {listed(types, most=20)}"
+                    f"the keys need a column `{column}` of texts or integers, but `{file.path}` "
+                    f"has the columns {listed(types, most=20)}"
                 )
             for group, (rows, _) in enumerate(file.groups):
                 for batch in parquet.batches(group, [column]) if rows else ():

@@ -127,7 +127,7 @@ class ImageFolderOptions:
 class ItemClass(NamedTuple):
     """What an item's state contains, packed as MessagePack. The key is not part of the state.
 
-    It is the same for all files of a class folder.
+    The state is the same for all files of a class folder.
     """
 
     label: int
@@ -310,8 +310,8 @@ def list_class_folders(raw: Storage, options: ImageFolderOptions) -> Listing:
         raise RawDataError(
             f"no file is directly in the class folders {listed(names, most=3)} of "
             f"`{safe(raw.root, limit=4096)}`",
-            hint="name the folder directly above the classes or splits with `--raw`, or set "
-            "`--option layout=` if these are the classes",
+            hint="with `--raw`, name the folder directly above the classes or splits; if these "
+            "folders are the classes, set `--option layout=`",
         )
     layout = "split/class/file" if in_splits else "class/file"
     return Listing(layout, names, entries, [*walk.left_out(), *remarks])

@@ -80,7 +80,7 @@ class ImageFolderSource(Source):
         return decode_class(item.state).name
 
     def grouped(self, key: str) -> str:
-        """The path below the class folder. The option `group` is searched in this path."""
+        """The path below the class folder. The pattern `group` is searched for in this path."""
         return key if self._options.flat else key.partition("/")[2]
 
     def schema(self) -> str:
@@ -145,6 +145,6 @@ class ImageFolderSource(Source):
 
     @cached_property
     def _folders(self) -> Mapping[str, str]:
-        """The path of each split's folder, with a slash. No class folder is listed for it."""
+        """The path of each split's folder, with a slash, found without listing class folders."""
         folders = find_split_folders(Walk(self._raw, self._options), self._options.layout)
         return {split: f"{path}/" for path, split in folders.items() if path}

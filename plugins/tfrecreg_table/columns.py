@@ -1,4 +1,4 @@
-"""Finds the type of each column of a table from its values, then its features and their schema.
+"""Finds each column's type from the column's values, then the column's features and their schema.
 
 Values from a CSV are texts. From JSON and Parquet, they are integers, floats, booleans, texts,
 bytes, or lists of these. docs/sources/tables.md says how a column gets its type if no option states

@@ -122,7 +122,7 @@ def _parse_column(text: str) -> Mapped:
         raise UsageError(
             f"the option `columns` has `{text}`, expected `NAME`, `NAME:TYPE` or "
             f"`NAME:TYPE=FEATURE`, `*` or `*:text`; types: {listed(COLUMN_KINDS, most=20)}; the "
-            "types of files may have a path with one `{}`, as `id:file(images/{}.jpg)`"
+            "types of files may have a path with one `{}`, such as `id:file(images/{}.jpg)`"
         )
     return found
 
@@ -182,8 +182,8 @@ class TableFile(NamedTuple):
 
 def find_tables(raw: Storage, options: TableOptions) -> tuple[list[TableFile], list[str], bool]:
     """The tables that the options name, or else tables of metadata, tables that are named after
-    splits, or all tables. Also the tables that are not read, and whether those that are read have
-    metadata: their rows name files in the folder of the table.
+    splits, or all tables. The second result lists the tables that are not read. The third is true
+    for tables of metadata, whose rows name files in the table's folder.
     """
     by_name = options.split_column is None
     naming: list[str] = []
@@ -215,7 +215,7 @@ def find_tables(raw: Storage, options: TableOptions) -> tuple[list[TableFile], l
 
 
 class Place(NamedTuple):
-    """The place of a row. For Parquet files, lines and bytes are numbers of rows."""
+    """The place of a row. For Parquet files, `line`, `start` and `length` count rows."""
 
     number: int
     line: int
@@ -427,7 +427,7 @@ class ParquetTable:
 
 
 def _flatten(value: Mapping[str, Any], above: str, found: dict[str, Any]) -> dict[str, Any]:
-    """Add the values of an object to `found`, except missing ones. Inner names follow a `/`."""
+    """Add the values of an object to `found`, except missing ones. A `/` joins inner names."""
     for name, each in value.items():
         path = above + name
         if isinstance(each, dict):

@@ -297,7 +297,7 @@ class VocDataset:
         return next(filter(None, paths), "")
 
     def _with_image(self, entry: VocEntry) -> VocEntry:
-        """If an entry has no image yet, add the image whose file name its XML states."""
+        """If an entry has no image yet, add the image that its XML names."""
         if entry.image or not entry.xml:
             return entry
         try:

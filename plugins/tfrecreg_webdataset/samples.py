@@ -241,8 +241,8 @@ class Samples:
         self.suffixes.update(each.suffix for each in place.members)
         if len(self.suffixes) > _MAX_SUFFIXES:
             raise RawDataError(
-                f"there are more than {_MAX_SUFFIXES} different suffixes up to `{key}` in "
-                f"`{path}`; a suffix begins at the first dot of a name",
+                f"the samples up to `{key}` in `{path}` have more than {_MAX_SUFFIXES} different "
+                "suffixes; a suffix begins at the first dot of a name",
                 hint="--option suffixes=jpg,cls",
             )
         size = sum(each.size for each in place.members) + _OVERHEAD

@@ -308,7 +308,7 @@ def _restored(members: Mapping[str, bytes]) -> Example:
             data = members[suffix]
             features[name] = int64_feature(int(data)) if suffix == "cls" else bytes_feature(data)
     except (TypeError, LookupError, AttributeError) as error:
-        raise ValueError(f"not as an export wrote it: {type(error).__name__}, {error}") from None
+        raise ValueError(f"not an exported sample: {type(error).__name__}, {error}") from None
     return features
 
 

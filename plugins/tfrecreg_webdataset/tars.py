@@ -1,7 +1,7 @@
 """Lists the members of a tar file with `tarfile`. Only their headers are read, nothing is unpacked.
 
-`tarfile` takes a damaged header, and a file that is cut before one, for the end of the archive. So
-the bytes where it stops are examined.
+At a damaged header, or where the file is cut before a header, `tarfile` reports the end of the
+archive. So this module examines the bytes where `tarfile` stops.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class TarDamage(Exception):
 
 
 class _Headers(io.BufferedReader):
-    """Bounds what a header can make `tarfile` read at once."""
+    """Limits how many bytes `tarfile` reads at once, whatever a header says."""
 
     def read(self, size: int | None = -1, /) -> bytes:
         return super().read(min(size or 0, _MAX_EXTENDED))

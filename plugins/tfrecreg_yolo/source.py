@@ -143,8 +143,8 @@ class YoloSource(ObjectSource[YoloDataset, YoloContext]):
         shapes = {count for count in shapes if count >= 6 and count % 2 == 0}
         if shapes == {8}:
             raise RawDataError(
-                "all rows other than boxes have 8 coordinates, so they may be polygons of four "
-                "points or oriented boxes",
+                "every row that is not a box has 8 coordinates, so these rows may be polygons of "
+                "four points or oriented boxes",
                 hint="set --option task=segment or --option task=obb",
             )
         return "segment" if shapes else "detect"

@@ -299,13 +299,11 @@ def test_a_verdict_is_of_today_and_of_what_is_there(shell: Shell) -> None:
     shell("tfrecreg build mnist")
     said = shell("tfrecreg gate mnist --report reports/mnist/check.json", expect=2)
     assert "is about another state of `mnist`: expected digest" in said
-    assert "hint: tfrecreg check mnist --fail-on never --format json --output" in said
+    assert "hint: `tfrecreg check mnist --fail-on never --format json --output" in said
     # Nor is a build released that is not what its stage made.
     said = shell("tfrecreg release mnist --version 1.0.0", expect=2)
     assert "`data/mnist` differs from what `dvc.lock` records for the stage `build-mnist`" in said
-    assert (
-        "hint: dvc repro build-mnist; or, to keep the current data: dvc commit build-mnist" in said
-    )
+    assert "or keep the current data with `dvc commit build-mnist`" in said
     shell("dvc commit --force build-mnist")
     shell("tfrecreg release mnist --version 1.0.0")
 

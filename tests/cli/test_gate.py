@@ -152,6 +152,6 @@ def test_gate_limits_that_changed_are_exit_2_with_the_commands_to_run(cli, built
     assert done.code == 2
     assert "was measured under other limits of `inflation`" in done.err
     assert (
-        "hint: tfrecreg check digits --fail-on never --format json --output report.json; in a "
-        "pipeline: tfrecreg pipeline, then dvc repro"
+        "hint: `tfrecreg check digits --fail-on never --format json --output report.json` makes a "
+        "new one; in a pipeline: `tfrecreg pipeline`, then `dvc repro`"
     ) in done.err

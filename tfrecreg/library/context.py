@@ -43,7 +43,7 @@ class Shown(TypedDict, total=False):
 
 
 class Working(Shown, total=False):
-    """Keywords of a verb whose work may run elsewhere."""
+    """Keywords of a verb whose work may run on any engine."""
 
     engine: Engine | None
 

@@ -1,7 +1,7 @@
 """The verbs of all handles that have records: files, builds and releases.
 
-Each verb is declared here once. It is also a function of :mod:`tfrecreg` with the registry, engine
-and progress as keywords. A verb has the same options as the command with its name.
+Each verb is declared here once. It is also a function of :mod:`tfrecreg` that takes the registry,
+engine and progress as keywords. A verb has the same options as the command with its name.
 """
 
 from __future__ import annotations
@@ -179,8 +179,8 @@ class Verbs(ABC):
     def digest(self, *, split: str | None = None, **context: Unpack[Asking]) -> ContentDigests:
         """Compute the content digest of each split from the records.
 
-        The digests are equal for the same records in splits with the same names, whatever their
-        shards, order and compression.
+        Splits with the same name and the same records have equal digests. The shards, the order and
+        the compression may differ.
 
         Args:
             split: files get this split, for example ``train``, if their names do not state a split.
@@ -467,7 +467,7 @@ class Verbs(ABC):
 
 @dataclass(frozen=True)
 class Files(Verbs):
-    """Files, folders, globs and URLs, or any other targets by their names."""
+    """Files, folders, globs and URLs, or other targets that are given by name."""
 
     targets: Any
 
@@ -483,8 +483,8 @@ class Files(Verbs):
 
         The originals are only read. For each shard, the folder gets a clean shard with the same
         name, and the bytes that were cut out (``NAME.quarantine``). The file ``salvage.json`` marks
-        the folder: `check` finds SHD009 for each changed shard in it. In builds and releases, only
-        damaged shards are salvaged.
+        the folder: `check` reports SHD009 for each changed shard in the folder. In builds and
+        releases, only damaged shards are salvaged.
 
         Args:
             output: new folder for the salvaged shards. It appears when it is complete.

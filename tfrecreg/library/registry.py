@@ -1,4 +1,4 @@
-"""A registry and its datasets. Opens or makes a registry, and finds what references name."""
+"""A registry and its datasets. Opens or makes a registry, and resolves references."""
 
 from __future__ import annotations
 
@@ -72,13 +72,13 @@ if TYPE_CHECKING:
 
     class DatasetOrRelease(Dataset, Release):  # type: ignore[misc]  # both have a schema
         """The type of ``registry[name]``. A type checker cannot tell whether a text names a dataset
-        or a release. The type is not a union, because a union would refuse each verb that only
-        datasets or only releases have.
+        or a release. The type is not a union, because with a union type checkers would refuse each
+        verb that only datasets or only releases have.
         """
 
 
 class Registry(Keeping, registries.Registry):
-    """A registry, which finds datasets by name, and builds and releases by reference.
+    """A registry. It finds a dataset by its name, and a build or release by its reference.
 
     ``registry["mnist"]`` is a :class:`Dataset`, which need not exist yet. ``registry["mnist@1.*"]``
     and ``registry["mnist#prod"]`` are releases (:class:`Release`). Iterating gives the names of

@@ -1,7 +1,7 @@
 """The verbs of a registry and of a release: audits, remotes, tags, the pipeline, the site.
 
-This module does not import the readers of a registry, so commands can quickly take their options
-from the verbs.
+This module does not import the readers of a registry, because that would slow commands, which take
+their options from the verbs.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ class Keeping(Registry):
         remote: str | None = None,
         **context: Unpack[Shown],
     ) -> list[Unneeded]:
-        """Find unneeded files, and remove them with `apply`.
+        """Find unneeded files and, with `apply`, remove them.
 
         Args:
             apply: remove the listed files. Without it they are only listed.
@@ -201,7 +201,7 @@ class Keeping(Registry):
         port: int = 0,
         engine: Engine | None = None,
     ) -> View:
-        """Show every record of its datasets, or of other TFRecords, in the browser.
+        """Show every record of the registry's datasets, or of other TFRecords, in the browser.
 
         Args:
             targets: references, builds, releases or paths. If no target is given, the viewer lists

@@ -1,4 +1,4 @@
-"""For tests and examples: tests that plugins inherit, shards to check, and raw data for builds.
+"""Helpers for tests and examples: test classes for plugins, shards to check, raw data for builds.
 
 The names keep their meaning until the next major version, as in :mod:`tfrecreg.api`.
 """

@@ -213,7 +213,7 @@ def checked(
 
 
 class SourceListing(NamedTuple):
-    """What a source returns before it makes examples, in sorted order."""
+    """What a source returns before it makes examples, with items and files sorted."""
 
     items: list[Any]
     raw_files: list[Any]

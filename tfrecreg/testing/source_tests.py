@@ -63,7 +63,7 @@ class SourceTests(KitTests):
             def write_raw(self, folder: Path) -> None:
                 (folder / "train.tsv").write_text("positive\tA joy\nnegative\tNever again\n")
 
-    A dozen records are enough, if every kind that the source knows is among them. Each method
+    A dozen records are enough, if they include every kind that the source knows. Each method
     `verify_…` becomes a test. To replace a test that does not suit a source, define a method with
     the same name.
     """
@@ -229,8 +229,8 @@ class SourceTests(KitTests):
             self.assertEqual(each.stored, entry.size, f"`stored` of `{each.path}`")
 
     def verify_raw_paths(self) -> None:
-        """`raw_path` names a raw file. If the record has `image/encoded`, it has the bytes of the
-        file.
+        """`raw_path` names a raw file. If the record has `image/encoded`, this feature holds the
+        bytes of the file.
         """
         source = self.open()
         if not source.locates:

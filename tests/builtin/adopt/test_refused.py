@@ -140,7 +140,7 @@ class TestWhatWasThere:
         adopter.adopt()
         before = tree(adopter.data())
         put(adopter.foreign / "test.tfrecord", example(200))
-        with pytest.raises(UsageError, match="they would be lost") as caught:
+        with pytest.raises(UsageError, match="this build, would be lost") as caught:
             adopter.adopt()
         assert caught.value.hint.startswith("`tfrecreg release pets`")
         assert tree(adopter.data()) == before

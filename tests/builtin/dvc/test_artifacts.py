@@ -96,7 +96,7 @@ def test_a_dataset_that_dvc_tracks_by_a_pointer_has_its_artifact_too(
     (root / "data/digits.dvc").write_text("outs:\n- path: digits\n")
     with pytest.raises(UsageError) as caught:
         pipeline(registry, ["digits"])
-    assert "for its artifact alone: tfrecreg pipeline digits --artifacts" in caught.value.hint
+    assert "only the artifact with `tfrecreg pipeline digits --artifacts`" in caught.value.hint
     assert pipeline(registry, ["digits"], only_artifacts=True).artifacts.added == ("digits",)
 
 

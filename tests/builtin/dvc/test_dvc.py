@@ -190,7 +190,8 @@ def test_the_hash_of_what_a_stage_makes_is_that_of_the_lock(tree: Path) -> None:
     assert caught.value.message == (
         "`data/mnist` differs from what `dvc.lock` records for the stage `make`"
     )
-    assert caught.value.hint == "dvc repro make; or, to keep the current data: dvc commit make"
+    hint = "run `dvc repro make`, or keep the current data with `dvc commit make`"
+    assert caught.value.hint == hint
     with dvc.opened(str(tree), "dvc commit") as repo:
         repo.commit(force=True)
     value = keep(str(tree), "data/mnist")

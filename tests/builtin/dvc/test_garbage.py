@@ -61,7 +61,7 @@ def test_a_copy_stays_beside_a_damaged_remote(placed: Any) -> None:
     notes = Watcher()
     assert gc(registry, apply=True, progress=notes) == []
     assert notes.notes == [
-        f"`versions/digits/1.0.0` is kept: `{SHARD}` is damaged in the remote: "
+        f"`versions/digits/1.0.0` is kept, because `{SHARD}` is damaged in the remote: "
         "`tfrecreg push --repair digits@1.0.0` replaces it"
     ]
     assert push(registry, ["digits@1.0.0"], repair=True).replaced == 1

@@ -75,7 +75,7 @@ def test_a_shallow_clone_does_not_know_the_commit(root: Path, tmp_path: Path) ->
     clone = open_registry(tmp_path / "clone")
     with pytest.raises(FailureError, match="this is a shallow clone, which does not have") as told:
         call(clone, "digits@1.0.0", stage="prod")
-    assert told.value.hint == "git fetch --unshallow, or name the commit: --commit REV"
+    assert told.value.hint == "run `git fetch --unshallow`, or name the commit with `--commit REV`"
     assert git(tmp_path / "clone", "tag") == ""
     assert call(clone, "digits@2.0.0", commit="HEAD").made == ("digits@v2.0.0",)
 
@@ -149,7 +149,7 @@ def test_a_release_that_is_not_committed_is_refused(root: Path, registry: Regist
         "no commit here holds both `digits@2.0.1` and the pointer to its bytes: "
     )
     assert caught.value.hint == (
-        "git add registry/digits/2.0.1 data/digits.dvc, git commit, and tag again"
+        "run `git add registry/digits/2.0.1 data/digits.dvc` and `git commit`, then tag again"
     )
     git(root, "add", "registry/digits/2.0.1")
     git(root, "commit", "--quiet", "--message", "without the pointer")

@@ -260,4 +260,4 @@ def test_without_the_indexes_of_the_base_it_is_said_how_to_go_on(story: Story) -
     with pytest.raises(UsageError) as caught:
         story.build()
     assert "in the base `d@1.0.0` is not on this machine" in str(caught.value)
-    assert caught.value.hint == "tfrecreg pull d@1.0.0; or build without a base: --base none"
+    assert caught.value.hint == "`tfrecreg pull d@1.0.0` fetches it; `--base none` needs no base"

@@ -56,7 +56,7 @@ def test_what_was_adopted_is_replaced_only_after_it_was_released(registry: Regis
         writer.write(b"", digest=bytes(16), key="a")
     adopt(registry, AdoptRequest(name="digits", paths=(), how="in-place"))
     before = tree(folder)
-    with pytest.raises(UsageError, match="was adopted and never released, and holds other records"):
+    with pytest.raises(UsageError, match="was adopted and never released, and its records, which"):
         build(registry, request(registry))
     assert tree(folder) == before
     release(registry, ReleaseRequest(name="digits"))

@@ -146,7 +146,7 @@ def test_the_command_cannot_build_it_again(here: Path, capsys: Any) -> None:
     code, text = said(capsys, "build", "shapes")
     assert code == 2
     assert text == (
-        "error: `shapes` was built from the data of a program, which this command does not have\n"
+        "error: `shapes` was built from data that a program passed, and this command lacks them\n"
         "hint: run the program that calls `build(data=…)`; or name raw files: "
         "--source SOURCE --raw PATH\n"
     )

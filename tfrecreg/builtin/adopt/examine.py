@@ -101,8 +101,8 @@ class Examination:
 
 @dataclass(slots=True)
 class _Reading(Validator):
-    """Reads all shards. Reports file names that contradict each other, and payloads of other kinds
-    among Examples. The validator `manifest` reports the same for bare files.
+    """Reads all shards. Reports contradictory file names, and payloads of other kinds among
+    Examples. The validator `manifest` reports the same for bare files.
     """
 
     settings: _Settings
@@ -232,7 +232,7 @@ class _Examiner(Visitor):
         )
 
     def _wrong_pixels(self, example: Example, record: int) -> UsageError | None:
-        """The error if the declared image size requires another number of values in a feature."""
+        """The error if a feature has more or fewer values than its declared image size requires."""
         for name, (height, width, channels) in self._settings.pixels.items():
             feature = example.get(name)
             if feature is None:

@@ -47,7 +47,7 @@ class FilesBeside:
     """One line per file or folder that is used, left out or unreadable."""
 
     def splits(self) -> dict[str, str]:
-        """The split of each shard that a description lists, by path."""
+        """Map the path of each shard that a description lists to the shard's split."""
         found: dict[str, str] = {}
         for info, shards in self.infos:
             normal = normal_splits(split.name for split in info.splits)
@@ -121,7 +121,7 @@ def look_beside(
 
 
 def schema_beside(shards: Sequence[Shard]) -> str | None:
-    """The path of TFX's `schema.pbtxt` in the folder of the shards or above their folders."""
+    """The path of TFX's `schema.pbtxt`: in the shards' own folder, or one level above."""
     folders = {shard.path.rpartition("/")[0] for shard in shards}
     above = {folder.rpartition("/")[0] for folder in folders}
     places = [*folders] if len(folders) == 1 else []
@@ -209,7 +209,7 @@ _DEFAULT_SPLIT = "train"
 
 
 def _set_and_number(shard: Shard) -> tuple[tuple[str, str], int]:
-    """What all files of a set have in common, and the number of the file in its set."""
+    """The set that a file belongs to, as folder and name, and the file's number in this set."""
     folder, _, base = shard.path.rpartition("/")
     name = parse_shard_name(base)
     return ((folder, base), 0) if name is None else ((folder, name.stem), name.number)
@@ -247,8 +247,8 @@ def _by_rules(shards: Sequence[Shard], rules: Sequence[tuple[str, str]]) -> dict
 
 
 def _by_names(shards: Sequence[Shard], *, alone: bool) -> dict[str, str]:
-    """The split of each file, according to its name. `alone` means that no other file has a
-    split."""
+    """The split of each file, according to its name. `alone` means that no other file is in
+    a split."""
     owner: dict[str, Shard] = {}
     found: dict[str, str] = {}
     sets = {shard.path: _set_and_number(shard)[0] for shard in shards}
@@ -259,13 +259,13 @@ def _by_names(shards: Sequence[Shard], *, alone: bool) -> dict[str, str]:
             base = shard.path.rpartition("/")[2]
             raise UsageError(
                 f"no split is known for `{shard.name}`",
-                hint=f"name it with --split NAME=GLOB, such as --split train='{base}'",
+                hint=f"name the split: `--split NAME=GLOB`, such as `--split train='{base}'`",
             )
         split = re.sub(r"[^A-Za-z0-9_]", "_", split)
         first = owner.setdefault(split, shard)
         if sets[first.path] != sets[shard.path]:
             raise UsageError(
-                f"`{first.name}` and `{shard.name}` belong to two sets, but both would be the "
+                f"`{first.name}` and `{shard.name}` belong to two sets, but both would be in the "
                 f"split `{split}`: name splits with `--split NAME=GLOB`"
             )
         found[shard.path] = split

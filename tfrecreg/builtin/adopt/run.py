@@ -320,7 +320,7 @@ class _Adoption:
         return sketch.render(self.plan.dataset, kind, beside.features)
 
     def _expect_pixels(self, done: Examination, schema: str) -> None:
-        """Raise an error if the schema does not declare a requested feature as pixels of that
+        """Raise an error if the schema does not declare a feature as pixels of the requested
         size."""
         if not self.request.pixels:
             return
@@ -337,7 +337,7 @@ class _Adoption:
                 )
 
     def _keep_indexes(self, before: Manifest, done: Examination, scratch: Storage) -> None:
-        """Keep the indexes of unchanged shards, because their keys say where records come from."""
+        """Keep indexes of unchanged shards: the keys in an index say where records come from."""
         folder = self.registry.storage.below(layout.build_folder(self.plan.dataset))
         shards = {entry.path: entry for entry in before.shards}
         files = {entry.path: entry for entry in before.files}
@@ -507,7 +507,7 @@ def _salvage_mark(done: Examination) -> str | None:
 
 def _place_shard(how: How, build: Storage, task: tuple[PlannedFile, str, int]) -> FileDigest:
     """Copy or link the shard into the build, and verify that it has not changed since the
-    examination. A task has the digest and the number of records that were found then.
+    examination. A task has the digest and the number of records from that examination.
     """
     file, digest, _ = task
     shard = file.shard

@@ -162,7 +162,7 @@ def _parent(registry: Registry, raw: Readable, resolved: Build | Release) -> Anc
     if not all(each.index in parent.indexes for each in parent.shards):
         raise UsageError(
             f"the parent `{parent.name}` has shards without an index, so its records have no keys",
-            hint=f"tfrecreg adopt {manifest.dataset} --in-place writes one",
+            hint=f"write an index with `tfrecreg adopt {manifest.dataset} --in-place`",
         )
     parent.expect_here()
     return parent
@@ -251,7 +251,7 @@ def renames(option: str, entries: tuple[str, ...], *, alone: bool) -> dict[str, 
         old, equals, new = entry.partition("=")
         if not old or (not equals and not alone):
             raise UsageError(
-                f"the option `{option}` has `{entry}`, expected OLD=NEW, or OLD= to leave OLD out"
+                f"the option `{option}` has `{entry}`, expected `OLD=NEW`, or `OLD=` to omit OLD"
             )
         if old in found:
             raise UsageError(f"the option `{option}` names `{old}` twice")
@@ -284,11 +284,11 @@ def choose_features(entries: tuple[str, ...], known: Iterable[str]) -> dict[str,
 def renamed_labels(
     labels: Mapping[str, Sequence[str]], chosen: Mapping[str, str]
 ) -> dict[str, Sequence[str]]:
-    """The label maps, by the new names of their features.
+    """The label maps, with each map under the new name of its feature.
 
-    The name of a map may not be the name of a feature. Then a map `…/keypoint` belongs to the
-    features below this name, such as `…/keypoint/x`, and a map `…/id` also belongs to `…/label`.
-    Such a map is kept if one of these features keeps its name.
+    If no feature has the name of a map, the map `…/keypoint` belongs to the features below this
+    name, such as `…/keypoint/x`, and the map `…/id` also belongs to `…/label`. Such a map is kept
+    if one of these features keeps its name.
     """
     found: dict[str, Sequence[str]] = {}
     for name, names in labels.items():

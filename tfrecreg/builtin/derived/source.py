@@ -124,7 +124,7 @@ class RecordSelection:
     def _limited(self, found: Iterable[Taken], limit: int) -> Iterator[Taken]:
         """Up to `limit` records per class and split: the records whose keys have the lowest hashes.
 
-        A record of several classes is taken unless all of them have reached `limit`. All records
+        A record of several classes is taken if one of these classes is below `limit`. All records
         without a class count as one class.
         """
         every: list[Taken] = []
@@ -326,7 +326,7 @@ class DerivedSource(Source):
             yield from self._entries()
 
     def _with_classes(self, expression: str) -> ClassListing:
-        """The entries of the listing. Items come with the value of an SQL expression."""
+        """The entries of the listing. Each item has the value of the SQL expression beside it."""
         from tfrecreg.builtin.query.where import record_texts  # DuckDB, for strata alone
 
         texts = [record_texts(each.target(), expression) for each in self.plan.parents]

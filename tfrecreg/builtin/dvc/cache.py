@@ -1,8 +1,8 @@
 """Looks for objects in the file system of a DVC remote, and for unused files in DVC's cache.
 
 DVC keeps an index of the objects in a remote. If the list of a folder is in the index, DVC assumes
-that the remote has all its files. This module neither reads nor writes that index. One listing
-covers all objects whose hashes begin with the same two digits.
+that the remote has all files of that folder. This module neither reads nor writes that index. One
+listing covers all objects whose hashes begin with the same two digits.
 """
 
 from __future__ import annotations
@@ -250,8 +250,8 @@ def shared_folder(root: str) -> str:
 def stale(
     root: str, kept: Collection[str], linked: Collection[str], refs: Sequence[str], mark: str
 ) -> list[Path]:
-    """The objects in the cache of unreferenced folders that contain the file `mark`. To remove the
-    objects, take DVC's lock before this call, and release it after the removal.
+    """The cached objects of unreferenced folders, if the folder contains the file `mark`. To remove
+    the objects, take DVC's lock before this call, and release it after the removal.
 
     If the cache lacks the list of a referenced folder, the list is read from the default remote. If
     the remote lacks it as well, the result is empty.
@@ -280,7 +280,7 @@ def stale(
 
 def abandoned(root: str) -> list[Path]:
     """Files that a killed command was writing into the cache. To remove them, take DVC's lock
-    before this call, and release it after the removal, so that no command still writes them.
+    before this call, and release it after the removal, so that no command is writing them.
     """
     with opened(root, "dvc gc") as repo:
         folder = Path(repo.cache.local.path)

@@ -252,8 +252,8 @@ def look_for(
     content: bool,
     progress: Progress = SILENT,
 ) -> dict[str, ObjectFault]:
-    """Map the hash of each folder with a fault to the first fault. Every object is looked for, so a
-    folder that is not in the result is complete in the remote. Changes nothing.
+    """Map the hash of each folder with a fault to the first fault. The remote has all objects
+    of every folder without an entry in the result. Changes nothing.
     """
     with opened(root, "dvc status --cloud") as repo:
         there, _ = remote_objects(repo, remote, "status")

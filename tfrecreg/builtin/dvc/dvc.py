@@ -111,7 +111,7 @@ def locked(root: str, waiting: Callable[[], None] | None = None) -> Iterator[Non
 
 
 def pointer(folder: str) -> str:
-    """The pointer file of a folder that DVC tracks, which git keeps: ``data/mnist.dvc``."""
+    """The pointer file, tracked by git, of a folder that DVC tracks: ``data/mnist.dvc``."""
     return f"{folder}.dvc"
 
 
@@ -130,8 +130,8 @@ def initialise(root: str) -> None:
 
 def keep(root: str, folder: str, adding: Callable[[], None]) -> tuple[str, dict[str, str]]:
     """Ensure that DVC's cache has `folder`. Adds it like `dvc add`, unless a stage has it as
-    output. Returns DVC's hash of the folder (``….dir``), and for each path in the folder the
-    absolute path of the object in the cache.
+    output. Returns DVC's hash of the folder (``….dir``), and a mapping from each path in the
+    folder to the absolute path of its object in the cache.
 
     DVC does not verify objects that are already in its cache. A caller that needs verified bytes
     must hash them. The caller must take DVC's lock (:func:`locked`) before this call, and keep it
@@ -157,7 +157,7 @@ def _made_by_stage(repo: Any, where: Path, folder: str) -> str | None:
     if not isinstance(value, str) or made[0].workspace_status():
         raise UsageError(
             f"`{folder}` differs from what `{LOCK_NAME}` records for the stage `{name}`",
-            hint=f"dvc repro {name}; or, to keep the current data: dvc commit {name}",
+            hint=f"run `dvc repro {name}`, or keep the current data with `dvc commit {name}`",
         )
     if made[0].changed_cache():
         raise UsageError(
@@ -168,7 +168,7 @@ def _made_by_stage(repo: Any, where: Path, folder: str) -> str | None:
 
 
 def cached_files(root: str, value: str) -> dict[str, str]:
-    """The files of a folder, as far as DVC's cache on this machine has them. Changes nothing."""
+    """The files of a folder that DVC's cache has on this machine. Changes nothing."""
     with opened(root, "dvc status") as repo:
         return _listed(repo, value)
 

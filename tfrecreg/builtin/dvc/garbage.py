@@ -53,13 +53,13 @@ def gc(
 
     - `stage`: files left by killed commands
     - `temporary`: files that a killed command was writing, also in DVC's cache
-    - `version`: a copy of a release that the DVC remote also has: each object is looked for
-      there; before the copy is removed, the bytes of each object are verified
+    - `version`: copies of releases whose objects are all in the DVC remote; the bytes of these
+      objects are verified before a copy is removed
     - `index`: kept indexes that no manifest names
     - `catalog`: catalogs of shards that no manifest names
-    - `dvc`: objects of DVC's cache that belong to unreferenced builds: not named by a release in a
-      branch, tag or stash, by a pointer, a pipeline, or a link in a build. Other objects are left
-      alone, and so is a cache outside the repository, which other repositories may use.
+    - `dvc`: objects of unreferenced builds in DVC's cache. A build is referenced if a release in a
+      branch, tag or stash, a pointer, a pipeline, or a link in a build names it. Other objects are
+      kept. A cache outside the repository is left alone, as other repositories may use it.
 
     It holds the locks of all datasets and of DVC from the search to the removal, so that no other
     command changes this registry in between.
@@ -148,7 +148,7 @@ def _versions(
             yield Unneeded("version", path, size, "the DVC remote has it", len(folder.sizes) + 1)
         elif fault.what:
             progress.note(
-                f"`{path}` is kept: `{safe(fault.path)}` is damaged in the remote: "
+                f"`{path}` is kept, because `{safe(fault.path)}` is damaged in the remote: "
                 f"`tfrecreg push --repair {folder.name}` replaces it"
             )
 

@@ -4,8 +4,8 @@ files that its stages need. Other entries are left alone.
 `build` keeps its output (`persist`), because DVC would otherwise remove the output before a build
 that could reuse it. `check` writes the report and `gate` judges it. If one stage did both, a
 failure would make DVC discard the report. Reports are small, so git keeps them (`cache: false`).
-DVC keeps the data and the page. The page has its own stage, because a clone that has not pulled the
-page would repeat the stage that makes it.
+DVC keeps the data and the page. The page has its own stage, because a clone without the page would
+repeat the stage that makes it.
 
 The parameters of a stage are the keys of the configuration that change its result. DVC refuses
 missing keys, so a stage lists only existing keys. The stage `gate` depends on whole files. It fails
@@ -231,8 +231,8 @@ def expect_params(text: str, wanted: Mapping[str, StageEntry]) -> None:
         found: Any = there.get(name)
         if _owner(found) is not None and found.get("params", []) != entry.get("params", []):
             raise UsageError(
-                f"`{PIPELINE_NAME}` lacks settings that `{name}` depends on: DVC may not "
-                "have rerun it after they changed",
+                f"`{PIPELINE_NAME}` lacks settings that `{name}` depends on: after a "
+                "change to such a setting, DVC may not have rerun the stage",
                 hint="tfrecreg pipeline, then dvc repro",
             )
 
@@ -250,7 +250,7 @@ def _to_write(
             ours[name] = entry
         elif section == "stages" or _path(there) != entry["path"]:
             raise UsageError(
-                f"`{PIPELINE_NAME}` has `{name}` in `{section}`, which tfrecreg did not write"
+                f"tfrecreg did not write the entry `{name}` in `{section}` of `{PIPELINE_NAME}`"
             )
     return ours
 
@@ -473,8 +473,9 @@ def _expect_no_pointer(registry: Registry, name: str) -> None:
         raise UsageError(
             f"DVC already tracks `{layout.build_folder(name)}` with `{pointer}`, but the stage "
             f"`build-{name}` would write it",
-            hint=f"dvc remove {pointer}, which keeps the data, then tfrecreg pipeline {name}; "
-            f"for its artifact alone: tfrecreg pipeline {name} --artifacts",
+            hint=f"run `dvc remove {pointer}`, which keeps the data, and then "
+            f"`tfrecreg pipeline {name}`; "
+            f"or write only the artifact with `tfrecreg pipeline {name} --artifacts`",
         )
 
 

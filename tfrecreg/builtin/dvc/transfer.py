@@ -164,8 +164,8 @@ def pull_needed(
 
 
 def _missing_build(dataset: Dataset) -> Release | None:
-    """Find the release with the hash that DVC's pointer or lock file has for a missing build. None
-    if the build's folder exists.
+    """Find the release with the hash of a missing build, which DVC's pointer or lock file names.
+    None if the build's folder exists.
     """
     storage, folder = dataset.registry.storage, layout.build_folder(dataset.name)
     if storage.stat(folder) is not None:

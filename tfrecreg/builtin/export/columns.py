@@ -62,7 +62,7 @@ class FeatureColumn:
         return value if self.is_scalar else pa.list_(value)
 
     def to_arrow(self, features: Sequence[Feature | None]) -> Any:
-        """The array of some rows. None means an absent feature. The column must hold the others."""
+        """The array of some rows; None is an absent feature. The column must hold each feature."""
         if self.is_scalar:
             return self._values(features)
         ends = np.cumsum([0 if each is None else each.count for each in features], dtype=np.int64)

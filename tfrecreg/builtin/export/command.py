@@ -41,8 +41,8 @@ def command(
     tfx` writes examples, statistics and schema like TFX's components. Shards are hard links where
     possible: never edit them in place.
 
-    `--to files` copies all files unchanged, with the manifest. Every command can read the copy. DIR
-    may then be a URL: s3://bucket/folder. Files there are kept if they have the same bytes.
+    `--to files` copies all files unchanged, with the manifest. Every command can read the copy. For
+    this format, DIR may be a URL: s3://bucket/folder. Files that already have the right bytes stay.
 
     `--to arrayrecord`, `jsonl`, `parquet` and `webdataset` write one file of that format for each
     shard, read it again, and compare its content digest with the manifest. `--where` works with

@@ -177,7 +177,7 @@ def require_expressible(schema: Schema) -> None:
 
 
 def version_notes(dataset: ExportedDataset) -> Iterator[str]:
-    """A note for the user if a build is exported, which has no version."""
+    """A note for the user if the dataset is a build: a build has no version."""
     if dataset.manifest.release is None:
         yield f"a build has no version number: it is exported as version {dataset.version}"
 

@@ -241,7 +241,7 @@ def _shown(text: str) -> str:
 
 
 def _records(dataset: ExportedDataset, written: Sequence[ExportedShard] | None) -> dict[str, int]:
-    """Number of records per split. A selection has only splits with chosen records."""
+    """Number of records per split. A selection lists a split only if it has chosen records."""
     splits = {split.name: split.records for split in dataset.manifest.splits}
     if written is None:
         return splits

@@ -155,7 +155,7 @@ class WebDatasetExporter(RecordExporter):
         return f"{head}-{number:06d}.tar"
 
     def format(self) -> WebDatasetFormat:
-        """The format. Its separate files are for the schema's images and label."""
+        """The format, which stores the schema's images and label as separate files."""
         return WebDatasetFormat(sample_layout(self.dataset.schema, self.dataset.manifest.labels))
 
     def how_to_read(self, folder: str) -> str:

@@ -63,7 +63,7 @@ def local_plugins(
 
 
 def _files(home: str, patterns: Sequence[str]) -> list[str]:
-    """The files that match the globs, relative to the registry, each only once."""
+    """The paths, relative to the registry, of files that match a glob, without repetition."""
     found: dict[str, None] = {}
     for pattern in patterns:
         paths = [each for each in sorted(glob(pattern, root_dir=home)) if each.endswith(".py")]

@@ -65,7 +65,7 @@ def show_command(session: Session, reference: str, code: str | None, provenance:
 
     REF is mnist for the build, or mnist@1.0.0, mnist@1.* or mnist@latest for a release. Prints its
     splits, sizes, source, items, labels and digests. `--code` prints Python code that reads REF
-    in a framework or logs it. `--provenance` shows how REF was made.
+    in a framework, or records REF in a tracker. `--provenance` shows how REF was made.
     """
     from tfrecreg.core.registry.data import resolve
 

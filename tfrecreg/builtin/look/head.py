@@ -181,7 +181,7 @@ def head(
     at = choice.at
     left = choice.records if choice.records is not None else 5 if at is None else 1
     if left < 0:
-        raise UsageError(f"expected a number of records of at least 0, found {left}")
+        raise UsageError(f"the number of records should be at least 0, found {left}")
     if not target.shards:
         raise UsageError(f"`{target.name}` has no shards to show")
     if choice.where is not None and at is not None:

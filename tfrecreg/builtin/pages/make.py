@@ -251,8 +251,8 @@ def site(
 ) -> SiteResult:
     """Write a static site of a registry: an index, and a page for each build and release.
 
-    Every build and release whose bytes are on this machine is checked. The page of another version
-    shows its manifest and how to fetch its bytes.
+    Every build and release whose bytes are on this machine is checked. The page of any other
+    version shows its manifest and how to fetch its bytes.
     """
     opened = open_registry(registry)
     path = free_folder(folder, opened)

@@ -107,6 +107,6 @@ def _class_names(labels: Mapping[str, Sequence[str]] | None) -> dict[str, list[s
         if one_text or not all(isinstance(each, str) for each in (feature, *names)):
             raise UsageError(
                 f"`labels` has no list of names for `{feature}`",
-                hint='`labels={"label": ["cat", "dog"]}`, in order of their numbers',
+                hint='list the names by class number: `labels={"label": ["cat", "dog"]}`',
             )
     return {feature: list(names) for feature, names in (labels or {}).items()}

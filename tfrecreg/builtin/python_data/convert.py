@@ -20,7 +20,7 @@ from tfrecreg.core.values.text import did_you_mean
 
 
 class MapStyle(Protocol):
-    """A sequence as in PyTorch, Grain and Hugging Face, which returns elements by number."""
+    """A sequence that returns elements by number, as in PyTorch, Grain and Hugging Face."""
 
     def __len__(self) -> int: ...
 

@@ -173,7 +173,7 @@ class _Bounded:
         flat = pickle.PickleBuffer(data).raw()  # also of arrays
         self.size += len(flat)
         if self.size > self._most:
-            raise _StaysError(f"the pickled data have more than {MOST_PICKLED >> 20} MiB")
+            raise _StaysError(f"the pickled data are larger than {MOST_PICKLED >> 20} MiB")
         self.hasher.update(flat)
         self._write(flat)  # type: ignore[operator]
         return len(flat)
@@ -245,8 +245,8 @@ _TASK = 8 * _PORTION
 
 @dataclass
 class Surveyed:
-    """Keys, sizes and digests of consecutive elements of a split: 24 bytes for each, and its key.
-    Picklable.
+    """Keys, sizes and digests of consecutive elements of a split. Picklable. Each element takes 24
+    bytes and its key.
     """
 
     split: str
@@ -401,7 +401,7 @@ class Survey:
 
 
 class PythonSource(Source):
-    """The elements of all splits. A pickle lacks data that only the caller's process has."""
+    """The elements of all splits. Pickling omits data that only the caller's process has."""
 
     def __init__(
         self, dataset: str, survey: Survey, labels: Mapping[str, Sequence[str]], *, travels: bool

@@ -255,9 +255,9 @@ def ask(
     """Open the tables of targets. Catalogs that are not in the cache are made.
 
     One target has the tables `records`, `objects`, `splits`, `findings` and `ledger`. Several
-    targets are named `a`, `b` and so on: the table `a` has the records of the first target,
-    `a_objects` its objects. The five tables then combine the rows of all targets, and their first
-    column is `target`. A single target also has the table `previous` if `sql` names that table.
+    targets are named `a`, `b` and so on: the table `a` has the records of the first target, and
+    `a_objects` has its objects. The five tables then combine the rows of all targets, and their
+    first column is `target`. A single target also has the table `previous` if `sql` names it.
     """
     named = named_targets(targets, once=False)  # each target has its own tables
     if not named or len(named) > len(_LETTERS):
@@ -301,7 +301,7 @@ def ask_targets(
 def ask_catalogs(
     target: Target, catalogs: Sequence[ShardCatalog], previous: Target | None = None
 ) -> Questions:
-    """Open the tables of a target whose catalogs a check made while it read the records. If
+    """Open the tables of a target from catalogs that a check made while it read the records. If
     `previous` is given, its catalogs are made in a separate pass.
 
     The table `findings` is left out because the check is not finished. An empty table would claim

@@ -4,9 +4,9 @@ A catalog file gets its final name once it is complete. A note records the diges
 bytes. It is valid while the shard keeps its size, time and inode. As in git's index, a shard gets
 no note if it changed less than two seconds before it was read.
 
-A catalog stores only the number and the size of values if a feature has more than
-:data:`SHORT_VALUES` values in a record, or more than :data:`SHORT_BYTES` bytes (:data:`CLASS_BYTES`
-for :data:`CLASS_NAMES`).
+If a feature has more than :data:`SHORT_VALUES` values in a record, or more than
+:data:`SHORT_BYTES` bytes, a catalog stores only the number and the size of these values. For
+:data:`CLASS_NAMES`, the limit is :data:`CLASS_BYTES`.
 """
 
 from __future__ import annotations
@@ -221,7 +221,7 @@ def state_of(shard: Shard) -> FileStamp | None:
 class CatalogCache:
     """Keeps the catalogs of a target in its registry, or else in the user's cache.
 
-    If both are read-only, or `keeps` is false, they are in a temporary folder until :meth:`close`.
+    If both are read-only, or `keeps` is false, a temporary folder has them until :meth:`close`.
     """
 
     def __init__(self, target: Target, *, keeps: bool = True) -> None:
@@ -262,7 +262,7 @@ class CatalogCache:
                 return
 
     def recall(self, digest: str, index: str) -> KeptCatalog | None:
-        """The catalog of a shard and an index with these digests; None if missing or damaged."""
+        """The catalog for these digests of a shard and its index; None if missing or damaged."""
         for place in self._places if digest else ():
             records, objects = (f"{place.root}/{path}" for path in catalog_paths(digest, index))
             if not os.path.isfile(records):  # noqa: PTH113 - a path is text

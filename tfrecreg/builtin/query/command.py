@@ -67,8 +67,8 @@ def command(
     TFRecord files, which need no registry. SQL is one DuckDB SELECT. Its tables are records,
     objects, splits, findings and ledger. A further table, previous, has the records of the release
     before TARGET. If you give several targets, table a has the records of the first, b the records
-    of the second, and so on. Without SQL, the tables are shown with their columns and questions to
-    try.
+    of the second, and so on. Without SQL, the command shows the tables, their columns, and
+    questions to try.
 
     The first question makes a catalog of the records, which later questions read from the cache.
     """
@@ -96,8 +96,8 @@ def command(
 
 
 def split_arguments(arguments: tuple[str, ...]) -> tuple[tuple[str, ...], str | None]:
-    """The targets, and the SQL. An empty last argument is SQL. Other last arguments are SQL if no
-    file has that name and they have more text after the first word. Comments may precede this word.
+    """The targets, and the SQL. An empty last argument is SQL. Another last argument is SQL if text
+    follows its first word and no file has this name. Comments may precede the word.
     """
     *named, last = arguments
     if named and not last.strip():

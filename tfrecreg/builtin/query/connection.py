@@ -218,10 +218,10 @@ class Connection:
             raise UsageError(f"`{_shown(text)}` is {kind}, expected BOOLEAN")
 
     def _changing(self, text: str, noun: str) -> str:
-        """The first name in an expression that is not constant. Empty if all names are constant.
+        """The first name that is not constant in an expression. Empty if all names are constant.
 
-        A function counts as constant if DuckDB declares any of its overloads constant, because its
-        other overloads depend only on the time zone, which is always UTC. An unknown function
+        A function counts as constant if DuckDB declares any of its overloads constant: the other
+        overloads depend only on the time zone, which is always UTC. An unknown function
         counts as constant, because the question fails anyway.
         """
         # Text that parses in brackets here, and in parentheses when executed, closes neither.

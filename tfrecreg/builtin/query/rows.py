@@ -172,7 +172,7 @@ def _is_name(value: bytes) -> bool:
 
 
 def _placed(pa: Any, at: _Ints, rows: int, array: Any) -> Any:
-    """The values of some rows, expanded to all rows with nulls in the other rows."""
+    """An array for all rows, with the values of some rows, and nulls in the other rows."""
     if len(at) == rows and np.array_equal(at, np.arange(rows)):
         return array
     indices = np.full(rows, -1, np.int64)
@@ -378,7 +378,7 @@ class CatalogRows:
             self._held += _ROW_BYTES
 
     def to_parquet(self, shard: str, index: str, faults: int) -> tuple[CatalogEntry, bytes, bytes]:
-        """The entry, the file of the records, and the file of objects (empty without any)."""
+        """The entry, the file of the records, and the file of objects (empty if none exist)."""
         pa, last = arrow_module(), self._table()
         objects = [*map(_table_of, self._objects)]
         if len(self._boxes):
@@ -488,8 +488,8 @@ def _parquet(tables: Iterable[Any], schema: Any) -> bytes:
 
 def _column(pa: Any, table: Any, field: Any) -> Any:
     """The column `field` of a table, converted to the type of `field`. Single values become lists
-    if needed. If the table lacks the column, all values are null. Exception: a missing column of
-    counts is 1 in each row with a single value.
+    if needed. If the table lacks the column, all values are null. But if a column of counts is
+    missing, the count is 1 in each row with a single value.
     """
     kind, number = field.name[:1], field.name[1:]
     if field.name in table.column_names:

@@ -2,8 +2,8 @@
 
 Each feature has a column of single values or of lists. ``NAME.count`` is the number of values. If
 some values are too large to be stored, ``NAME.size`` is their size in bytes. A feature with two
-kinds has a column for each kind. Columns about the image, the class and the boxes have short names,
-unless a feature has that name. DuckDB ignores case, so the second of two names that differ only in
+kinds has a column for each kind. Columns about the image, the class and the boxes have short names
+if no feature has such a name. DuckDB ignores case, so the second of two names that differ only in
 case gets ``_1``.
 """
 
@@ -161,7 +161,7 @@ class RecordColumns:
 
 
 def _forms(entries: Iterable[CatalogEntry]) -> list[CellColumns]:
-    """The features in order of first appearance. A feature of several kinds is listed for each."""
+    """The features in order of first appearance. A feature is listed once for each kind."""
     found: dict[tuple[str, str], CellColumns] = {}
     for each in entries:
         for form in each.features:

@@ -138,8 +138,8 @@ def print_tags(session: Session, result: TagResult) -> None:
 def yank_command(session: Session, reference: str, reason: str) -> None:
     """Mark a release as wrong, so that `latest` skips it.
 
-    REF is a release (mnist@1.2.0). It stays available under its full version, where `show` gives
-    the reason and `check` warns. If a GTO tag registers the version, another tag deregisters it.
+    REF is a release (mnist@1.2.0). It stays available under its full version: `show` gives the
+    reason, and `check` warns. If a GTO tag registers the version, another tag deregisters it.
     """
     from tfrecreg.builtin.releases.tag import yank
     from tfrecreg.core.terminal.console import line

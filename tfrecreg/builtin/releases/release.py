@@ -168,7 +168,8 @@ def _exists(
     what = what if same[0] else f"other content: {digests}"
     raise ConflictError(
         f"`{name}@{version}` exists with {what}",
-        hint=f"releases never change: tfrecreg release {name} --bump auto takes the next number",
+        hint="releases never change: take the next number with "
+        f"`tfrecreg release {name} --bump auto`",
     )
 
 
@@ -180,7 +181,7 @@ def _parent(
     if versions and not below:
         raise UsageError(
             f"`{version}` is below the first release of `{name}`, which is {versions[0]}",
-            hint=f"tfrecreg release {name} --bump auto takes the next number",
+            hint=f"`tfrecreg release {name} --bump auto` takes the next number",
         )
     return resolve(registry, f"{name}@{below[-1]}") if below else None
 

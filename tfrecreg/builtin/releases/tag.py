@@ -72,7 +72,7 @@ def _tag(release: Release, stage: str | None, revision: str | None) -> TagResult
     if revision is None and git.is_shallow(root):
         raise FailureError(
             f"this is a shallow clone, which does not have the commit that added `{release.name}`",
-            hint="git fetch --unshallow, or name the commit: --commit REV",
+            hint="run `git fetch --unshallow`, or name the commit with `--commit REV`",
         )
     name = git.artifact(release.dataset.name, git.folder_in_tree(root))
     commit = _commit_of(release, revision)
@@ -150,7 +150,7 @@ def _commit_of(release: Release, revision: str | None) -> str:
             return commit
     raise UsageError(
         f"no commit here holds both `{release.name}` and the pointer to its bytes: {missing}",
-        hint=f"git add {folder} {pointers[0]}, git commit, and tag again",
+        hint=f"run `git add {folder} {pointers[0]}` and `git commit`, then tag again",
     )
 
 

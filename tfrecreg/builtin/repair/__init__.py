@@ -28,8 +28,8 @@ def command(session: Session, reference: str, raw: str | None, engine: Engine) -
 
     REF is a build (mnist) or a release (mnist@1.0.0). Files are restored from sound copies in
     versions/, data/ or DVC. In shards without a copy, undamaged records stay and the
-    rest is rebuilt from the raw data. If the result is not byte for byte the original, nothing is
-    changed.
+    rest is rebuilt from the raw data. If the result differs from the original in any byte,
+    nothing is changed.
     """
     from tfrecreg.builtin.repair.run import repair
 

@@ -163,7 +163,7 @@ def code(text: str) -> str:
 
 
 def prose(text: str) -> str:
-    """A message, made a code span if Markdown would interpret it."""
+    """A message; as a code span if Markdown would interpret it or if it is long."""
     harmless = _HARMLESS.fullmatch(text) and not _CROSS_REFERENCE.search(text)
     return text if harmless and len(text) <= _LONGEST else code(text)
 

@@ -37,8 +37,8 @@ def command(session: Session, targets: tuple[str, ...], output: str, engine: Eng
     SHARD is a path, URL, folder or glob of TFRecord files, or a reference (mnist, mnist@1.0.0),
     which selects its damaged shards. The originals are never changed. For each shard, DIR gets a
     clean shard of the same name, the bytes that were cut out (NAME.quarantine), and records that
-    may not belong to the shard (NAME.doubtful). A report (salvage.json) marks the set: `tfrecreg
-    check` refuses it (SHD009) unless the gate accepts it.
+    may not belong to the shard (NAME.doubtful). A report (salvage.json) marks the shards as
+    salvaged: `tfrecreg check` refuses them (SHD009) unless the gate accepts such shards.
     """
     from tfrecreg.builtin.salvage.run import salvage
 

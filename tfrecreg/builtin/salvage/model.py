@@ -8,8 +8,8 @@ damaged record whose place is certain, they belong to the shard itself.
 
 The module looks for records inside payloads. In a plain shard, it also looks inside lost payloads.
 If it finds records there, the header of a damaged record proves less than in other shards, and the
-first records of the shard may lie inside a lost record. They do not if one of them contains
-records, or if another record follows them, even a damaged one.
+first records of the shard may lie inside a lost record. They are outside if one of them
+contains records, or if any record, even a damaged one, follows them.
 """
 
 from __future__ import annotations
@@ -327,7 +327,7 @@ class _Doubts:
 
 
 class HashingFile:
-    """A file, written sequentially. It is created at the first byte, or when closed."""
+    """A file, written sequentially. The first write creates it; else closing does."""
 
     def __init__(self, storage: Storage, path: str) -> None:
         self._storage = storage

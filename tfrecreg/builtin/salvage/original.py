@@ -91,7 +91,7 @@ class Original:
         return stop if damage is None else max(stop, damage.stream)
 
     def sound(self, start: int, stop: int) -> Iterator[tuple[int, bytes]]:
-        """Offset and frame of each sound record between `start` and `stop`, or before gzip damage.
+        """Offset and frame of each sound record from `start` to `stop`, or to lossy gzip damage.
 
         Records too large for memory are left out.
         """

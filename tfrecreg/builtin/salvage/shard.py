@@ -107,7 +107,7 @@ def _scan(shard: Shard, *, digest: bool) -> Generator[Event, None, None]:
 
 
 def _matching(events: Iterable[Event], matches: IndexMatch | None) -> Iterator[Event]:
-    """The events. On the way, the records in them are compared with the index."""
+    """Yield each event after comparing its records with the index."""
     for event in events:
         if matches is not None and isinstance(event, RecordBatch) and event.whole:
             matches.unknown += int((~matches.match(event.first, event.payloads())).sum())

@@ -264,7 +264,7 @@ class ShardSalvage:
         self._cut_run(run)
 
     def _catch_up(self, start: int) -> None:
-        """Put the damaged gzip members that the scanner has already passed into the quarantine."""
+        """Copy into the quarantine the damaged gzip members that the scanner already passed."""
         for begin, end in self._original.catch_up(start):
             pieces = self._quarantine.add(self._original.file(begin, end), "file", begin)
             detail = "" if self._last is None else self._last.detail

@@ -1,5 +1,5 @@
-"""Proposes the smallest schema change that accepts data which break the schema, and writes it on
-request.
+"""Proposes the smallest change of a schema after which it accepts data that break it now. Writes
+the change on request.
 
 :class:`Violations` summarizes the records that break the schema. The changes are made to the
 protobuf message, which is then printed with the comments of its features.
@@ -473,7 +473,7 @@ def _place(found: Data, named: str | None) -> tuple[Storage, str, str]:
 def _selected(
     findings: Iterable[Finding], features: Sequence[str], target: str
 ) -> set[tuple[str, str]]:
-    """Code and feature of the findings. If `features` is given, it selects the findings."""
+    """Code and feature of the findings: of all, or of those about the given features."""
     broken = {
         (each.code, (each.locations[0].feature or "") if each.locations else "")
         for each in findings

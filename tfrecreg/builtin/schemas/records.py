@@ -34,7 +34,7 @@ _MAX_UNEXPECTED = 100
 
 @dataclass(slots=True)
 class Lengths:
-    """How many values the Examples have that have a feature of one kind."""
+    """How many values a feature of one kind has in the Examples that have this feature."""
 
     examples: int
     fewest: int

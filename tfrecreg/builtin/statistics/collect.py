@@ -73,7 +73,7 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """Why there are no statistics: a feature has values of two types, for which TFDV fails, or
+    """Why there are no statistics: a feature has values of two types, so that TFDV fails, or
     there are more features than :data:`MAX_FEATURES`.
     """
 
@@ -150,7 +150,7 @@ class StatisticsPart:
         return self._accumulator.sketched if self._accumulator is not None else ()
 
     def _expect(self, more: Mapping[str, Kind]) -> None:
-        """Record any conflict with the kinds of features in further examples."""
+        """Record a conflict if a feature of further examples has another kind than before."""
         known = self._accumulator.kinds() if self._accumulator is not None else {}
         if len(known.keys() | more.keys()) > MAX_FEATURES:
             self.clash(Conflict())

@@ -35,7 +35,7 @@ def render_proto(proto: DatasetFeatureStatisticsList) -> str:
 def named(
     statistics: Iterable[tuple[str, DatasetFeatureStatisticsList]],
 ) -> DatasetFeatureStatisticsList:
-    """Join several lists into one. Each dataset gets its name, which TFDV treats as a slice."""
+    """Join several lists into one. TFDV treats the name of each dataset as that of a slice."""
     together = messages().DatasetFeatureStatisticsList()
     for name, proto in statistics:
         for dataset in proto.datasets:

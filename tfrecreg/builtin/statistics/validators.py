@@ -323,8 +323,8 @@ class DriftOptions:
 
 
 class DriftValidator(StatisticsScan):
-    """Compares the features that have comparators in the schema. If none has any, compares labels
-    and sizes.
+    """Compares the features that have comparators in the schema. Without comparators, compares
+    labels and sizes.
     """
 
     name = "drift"

@@ -86,7 +86,7 @@ class ArrayColumn(NamedTuple):
 
 def columns_of(schema: Schema) -> tuple[ArrayColumn, ...]:
     """The columns of a schema's features, in order of their names. If the schema describes
-    SequenceExamples, these are the features of the context and the lists."""
+    SequenceExamples, the columns are for the lists and for the context's features."""
     shapes = {each.name: each.tensor_shape for each in compile_schema(schema).features}
     found = [_column(spec, shapes[spec.name]) for spec in tensor_specs(schema)]
     for rule in compile_sequences(schema).lists if schema.describes_sequences() else ():

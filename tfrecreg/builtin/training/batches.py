@@ -52,8 +52,8 @@ class ReadsBatches:
     ) -> Iterator[dict[str, Any]]:
         """Yield batches of NumPy arrays, which JAX can use.
 
-        A feature of fixed shape is an array whose first side counts the elements. Decoded images
-        are one array if all images of a batch have one shape. Any other feature is a list of
+        A feature of fixed shape is one array, with the elements along its first axis. Decoded
+        images are one array if all images of a batch have one shape. Any other feature is a list of
         arrays. A source with keys adds the list `record/key`. With ``damaged="skip"``, damaged
         records are missing from their batch. A batch without any sound record is left out.
 
@@ -98,8 +98,8 @@ class ReadsBatches:
     def reading_ahead(self, order: Order) -> Iterator[int]:
         """Yield the numbers of an order, and have the cache fetch the blocks of the next records.
 
-        A sampler uses it, because its process knows the order. The workers then find the blocks in
-        the cache. Without a cache, nothing is requested.
+        A sampler calls this method in its own process, which knows the order. The workers then find
+        the blocks in the cache. Without a cache, nothing is requested.
 
         Example:
             >>> source = reg["mnist@1.0.0"].data_source("train")
@@ -158,11 +158,11 @@ def numbers_of_batches(
 def _shares(order: Iterable[SupportsIndex], size: int, drop_remainder: bool) -> Iterator[Numbers]:
     """The numbers of this host in each global batch.
 
-    The first number goes to host 0, the next to host 1, and so on. So `size` consecutive numbers
-    contain `size / hosts` numbers of each host, if `hosts` divides `size`.
+    The first number goes to host 0, the next to host 1, and so on. So if `hosts` divides `size`,
+    any `size` consecutive numbers contain `size / hosts` numbers of each host.
     """
     if not isinstance(order, Order):
-        raise UsageError("`global_batch` needs an order, which knows how many hosts share it")
+        raise UsageError("`global_batch` needs an `Order`, which states the number of hosts")
     if size < 1 or size % order.hosts:
         raise UsageError(f"a global batch of {size} cannot be divided among {order.hosts} hosts")
     whole, rest = divmod(order.left, size)

@@ -160,8 +160,7 @@ class BlockShuffle:
 
     @cached_property
     def _short(self) -> tuple[int, int]:
-        """The last block's place in the shuffled row, and how many records are missing in this
-        block."""
+        """The last block's place after shuffling, and how many records this block lacks."""
         lacking = self._count * self._blocks.records - self._records
         if not lacking:
             return self._count, 0
@@ -285,7 +284,7 @@ def weights_of(
 
 
 class Draws:
-    """Maps the number of a draw to the record that is drawn in an epoch."""
+    """Maps the number of a draw in an epoch to the drawn record."""
 
     def __init__(self, weights: Weights, seed: int, epoch: int) -> None:
         self._ends = weights.ends

@@ -1,8 +1,8 @@
 """Proves that an epoch handed out every record exactly once, and finds what is left of an epoch.
 
 A certificate is the multiset of the digests of the consumed records. So their order does not
-matter, and hosts can merge their certificates. It is compared with the indexes' digests: equal
-records have equal digests.
+matter, and hosts can merge their certificates. A certificate is compared with the digests in the
+indexes: equal records have equal digests.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ RecordDigests = npt.NDArray[np.void]
 
 
 class RecordName(NamedTuple):
-    """Names a record for people. Strings are escaped."""
+    """Names a record in reports. Strings are escaped."""
 
     shard: str
     record: int
@@ -199,7 +199,7 @@ class Certificate:
         if identity != self.identity:
             raise UsageError(
                 f"the certificate is not about the records of `{name}`: its identity is "
-                f"`{self.identity}`, but theirs is `{identity}`"
+                f"`{self.identity}`, but these records have `{identity}`"
             )
         expected = digest_rows(digests)
         found = digest_rows(self.digests)
@@ -232,8 +232,8 @@ def digest_rows(digests: npt.NDArray[np.uint8]) -> RecordDigests:
 def _record_names(
     places: npt.NDArray[np.int64], counts: npt.NDArray[np.int64], named: Callable[[int], RecordName]
 ) -> tuple[RecordName, ...]:
-    """The names of the first records whose digest has a count above 0. `counts` limits how often
-    each is named."""
+    """The names of the first records whose digest has a count above 0. `counts` limits how many
+    records with the same digest are named."""
     found: list[RecordName] = []
     left: dict[int, int] = {}
     for position in np.flatnonzero(counts[places] > 0).tolist():
@@ -248,7 +248,7 @@ def _record_names(
 
 
 class Stage:
-    """The places of a sequence that hosts have not consumed yet, numbered again from 0."""
+    """The unconsumed places of a sequence, numbered again from 0."""
 
     def __init__(self, counts: Sequence[int]) -> None:
         self.counts = tuple(counts)
@@ -274,7 +274,7 @@ class Stage:
         return all(count == share(total, host, hosts) for host, count in enumerate(self.counts))
 
     def places(self, left: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """The places in the whole sequence, from places in the part that is not consumed yet."""
+        """Convert places in the unconsumed part to places in the whole sequence."""
         hosts = len(self.counts)
         parts = np.searchsorted(self._starts, left, side="right") - 1
         found = np.empty_like(left)
@@ -290,7 +290,7 @@ class Stage:
 
 
 def share(places: int, host: int, hosts: int, drop_remainder: bool = False) -> int:
-    """The number of places that one host gets. Without the remainder, all get the same number."""
+    """The number of places that one host gets: the same for all hosts with `drop_remainder`."""
     return places // hosts if drop_remainder else max(0, -(-(places - host) // hosts))
 
 

@@ -52,7 +52,7 @@ from tfrecreg.core.values.text import safe
 
 
 class DataSource(ReadsBatches, Sequence[Any]):
-    """The records of a split, to read by their numbers. :func:`tfrecreg.data_source` makes one.
+    """The records of a split, which are read by number. :func:`tfrecreg.data_source` makes one.
 
     It can be pickled, used after a fork, and shared by threads. Every read verifies checksums.
 
@@ -258,8 +258,9 @@ class DataSource(ReadsBatches, Sequence[Any]):
         """The numbers of the records that one host reads in an epoch, in the order of reading.
 
         The shares of all hosts are disjoint and together contain all records. With
-        `drop_remainder`, up to ``hosts - 1`` records are left out. With `weights`, as many
-        records as the source has are drawn with replacement, in proportion to their weights.
+        `drop_remainder`, up to ``hosts - 1`` records are left out. With `weights`, records are
+        drawn with replacement, in proportion to their weights, and there are as many draws as
+        records.
 
         Args:
             seed: seed of the permutation. None keeps the order of the records.
@@ -363,7 +364,7 @@ class DataSource(ReadsBatches, Sequence[Any]):
         return certificate._report(self._named, self.identity, self.digests(), self.record_name)
 
     def digests(self) -> npt.NDArray[np.uint8]:
-        """The digests of its records, shape (n, 16). Reads every shard without an index.
+        """The digests of its records, shape (n, 16). Shards without an index are read whole.
 
         Raises:
             DamagedRecordError, ManifestError, StorageError: for the same reasons as in

@@ -63,8 +63,8 @@ def fitting(decode: Decode | None, form: Elements) -> DecodeAsIs | None:
 def _in_channels(pixels: npt.NDArray[Any], channels: int) -> npt.NDArray[Any]:
     """Convert an image to gray, to colors, or to colors with opacity.
 
-    Only 4 channels keep opacity, as in `tf.io.decode_image`. Gray is 299 / 1000 red, 587 / 1000
-    green and 114 / 1000 blue, as in Pillow (ITU-R BT.601, rounded).
+    Opacity is kept only with 4 channels, as in `tf.io.decode_image`. Gray is 299 / 1000 red, 587 /
+    1000 green and 114 / 1000 blue, as in Pillow (ITU-R BT.601, rounded).
     """
     if pixels.dtype != np.uint8 or pixels.ndim != 3 or pixels.shape[-1] > 4:
         return pixels

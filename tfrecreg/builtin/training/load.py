@@ -358,13 +358,13 @@ def _local_copy(
     """Copy the shards of a build behind a URL, with their indexes and the schema.
 
     The copy is a folder in the user's cache, named after the digest of the manifest. A file appears
-    there only after its digest matched the manifest, so it is not fetched again. tfrecreg never
+    there once its digest has matched the manifest, and is then not fetched again. tfrecreg never
     removes the files, but you may delete the folder at any time.
     """
     cache = user_cache()
     if cache is None:
         raise UsageError(
-            f"`{name}` is copied before it is loaded, which needs `HOME` or `XDG_CACHE_HOME`"
+            f"`{name}` is first copied to a cache, which needs `HOME` or `XDG_CACHE_HOME`"
         )
     folder = blake3(remote.read(MANIFEST_NAME)).hexdigest(16)
     local = cache.below(f"tfrecreg/remote/{folder}")

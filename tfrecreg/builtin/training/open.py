@@ -366,8 +366,8 @@ def _of_files(patterns: list[str], split: str | None) -> SplitTarget:
 
 
 def _only_split(name: str, words: str) -> str:
-    """Return the split that an expression names. Refuse several, because the file names state no
-    split."""
+    """Return the split that an expression names. Refuse an expression with several splits, because
+    the file names state no split."""
     named = {part.partition("[")[0].strip() for part in words.split("+")}
     if len(named) > 1:
         raise UsageError(

@@ -178,7 +178,7 @@ class Order:
         }
 
     def resumed(self, states: Sequence[Mapping[str, Any]]) -> Order:
-        """The rest of the epoch of these states, for the host of this order.
+        """The rest of the epoch that these states describe, for the host of this order.
 
         Example:
             >>> order = reg["mnist@1.0.0"].data_source("train").order(seed=1)

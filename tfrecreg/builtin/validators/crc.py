@@ -27,8 +27,8 @@ class CheckedShard(NamedTuple):
 class CrcValidator(Validator):
     """Turns the scanner's faults into one finding per shard and code.
 
-    Bare files declare no compression. But readers read a set together, so all files of a set should
-    have the same compression as most of its files.
+    Bare files declare no compression. But readers read the files of a set together, so all of them
+    should have the compression that most of them have.
     """
 
     name = "crc"

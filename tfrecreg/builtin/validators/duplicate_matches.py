@@ -165,8 +165,8 @@ class RunBuilder:
 
 
 def merged_rows(storage: Storage, runs: Sequence[Sequence[Run]]) -> Iterator[Rows]:
-    """Yield the rows of all runs, in ranges of fingerprints, which ascend. The rows of a range are
-    in the order of shards and runs. `runs` has the runs of each shard.
+    """Yield the rows of all runs in ascending ranges of fingerprints. The rows of a range are in
+    the order of shards and runs. `runs` has the runs of each shard.
     """
     flat = [(shard, run) for shard, each in enumerate(runs) for run in each]
     ranges = -(-sum(run.rows for _, run in flat) // _AT_ONCE)

@@ -1,6 +1,7 @@
 """The `items` validator: matches records with the items of the raw data.
 
-A visitor writes digests of the images and names of one shard's records to disk, as sorted runs.
+A visitor computes digests of the images and names of one shard's records, and writes them to disk
+as sorted runs.
 
 Records and items match if their rows have equal digests. Digests are compared range by range.
 
@@ -50,7 +51,7 @@ WAYS = 3
 
 
 def names_of(example: Example | None, key: str | None) -> Iterator[tuple[int, bytes]]:
-    """Yield the names of a record, each as a pair of its way of naming and its digest.
+    """Yield a pair for each name of a record: the number of its way of naming, and its digest.
 
     A number and the same number as text are equal names. Names are case-sensitive.
     """

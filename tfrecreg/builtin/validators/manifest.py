@@ -126,8 +126,8 @@ class ManifestValidator(Validator):
     number in their names.
 
     Its only option is `hosts`: the number of training hosts that share the shards. For bare files
-    it also counts the kinds of payloads. Without a schema, it finds records that are not Examples
-    in a set of Examples (SCH001, which the `schema` validator announces).
+    it also counts the kinds of payloads. Without a schema, it searches sets of Examples for records
+    that are not Examples (SCH001, which the `schema` validator announces).
     """
 
     name = "manifest"

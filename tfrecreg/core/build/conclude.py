@@ -267,8 +267,8 @@ def assemble(
 def _expect_features(prepared: Prepared, labels: Iterable[str], known: Collection[str]) -> None:
     """Refuse class names for a feature that neither a record nor the schema has.
 
-    The feature may be a prefix of known features (`…/keypoint` of `…/keypoint/x`). It may also be
-    the ids of classes (`…/id`), if the labels (`…/label`) are known.
+    The feature may be a prefix of known features (`…/keypoint` of `…/keypoint/x`). It may also hold
+    the ids of classes (`…/id`), if the feature of their labels (`…/label`) is known.
     """
     for feature in labels:
         ids_of = f"{feature.removesuffix('/id')}/label"
@@ -281,8 +281,8 @@ def _expect_features(prepared: Prepared, labels: Iterable[str], known: Collectio
 
 
 def ledger_lines(entries: Iterable[Skipped | Remark]) -> bytes:
-    """The ledger file: one line of canonical JSON per entry. Only remarks have `times`. Bytes that
-    are not UTF-8 and lone surrogates are escaped.
+    """The ledger file: one line of canonical JSON per entry. Only remarks have `times`. Lone
+    surrogates and bytes that are not UTF-8 are escaped.
     """
     lines = bytearray()
     for each in entries:

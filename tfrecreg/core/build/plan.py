@@ -14,8 +14,8 @@ If the dataset grows from a release, shards in which nothing changed are kept:
 
 To find out whether an item changed, a build makes its record again and compares the digests.
 
-Memory holds the data of each item in packed form, and 40 bytes more: its order key, its number in
-the order, its size, and the place of its data.
+For each item, memory holds the item's data in packed form, and 40 bytes more: the order key, the
+number in the order, the size, and the place of the data.
 """
 
 from __future__ import annotations
@@ -91,7 +91,8 @@ class Base:
 
 
 def find_base(registry: Registry, dataset: str, wanted: str | None) -> Base | None:
-    """The release that `wanted` names, or the latest; None without a release, or for ``none``."""
+    """The release that `wanted` names, else the latest; None for ``none`` or if there is no
+    release."""
     if wanted == "none" or (wanted is None and not not_yanked(registry.dataset(dataset))):
         return None
     text = wanted or "latest"
@@ -108,7 +109,7 @@ def find_base(registry: Registry, dataset: str, wanted: str | None) -> Base | No
         if index is None or found is None:
             raise UsageError(
                 f"the index of `{entry.path}` in the base `{resolved.name}` is not on this machine",
-                hint=f"tfrecreg pull {resolved.name}; or build without a base: --base none",
+                hint=f"`tfrecreg pull {resolved.name}` fetches it; `--base none` needs no base",
             )
         path = f"{resolved.folder}/{entry.path}" if resolved.folder is not None else None
         if path is not None and registry.storage.stat(path) is None:
@@ -150,8 +151,8 @@ def deal_from(
     """The positions of a split's items in each shard of the base, and the positions of the items
     that go into new shards.
 
-    The shard of the base is None if it lost items. An item that the base skipped joins the last
-    shard, which stays unchanged if the item is skipped again.
+    The result has None in place of a shard that lost items. An item that the base skipped joins the
+    last shard, which stays unchanged if the item is skipped again.
     """
     left = np.ones(len(store), np.bool_)
     dealt: list[tuple[Positions, BaseShard | None]] = []
@@ -209,8 +210,8 @@ class PlannedShard:
         return f"{INDEX_FOLDER}/{self.path}.index"
 
     def cuts(self) -> list[tuple[int, int]]:
-        """The first item and the end of each segment of about :data:`SEGMENT_BYTES`. A gzip member
-        ends where a segment ends, so segments must depend only on the plan.
+        """The first item of each segment of about :data:`SEGMENT_BYTES`, and the end of the
+        segment. A gzip member ends where a segment ends, so segments must depend only on the plan.
         """
         weight = sum(max(item.size, _LEAST_ITEM) for item in self.items)
         count = max(1, min(-(-weight // SEGMENT_BYTES), len(self.items)))
@@ -321,7 +322,8 @@ def _plan_digest(
 def _deal(
     store: ItemStore, policy: ShardPolicy, base: Base | None
 ) -> Iterator[tuple[Positions, BaseShard | None, bool]]:
-    """Positions of the items of each shard, its shard of the base, and whether it lost items."""
+    """Yield for each shard: the positions of its items, its base shard if no items are missing, and
+    whether items are missing."""
     added = np.arange(len(store))
     if base is not None:
         kept, added = deal_from(base, store)
@@ -382,7 +384,7 @@ class ItemStore:
         self._ends.append(len(self._data))
 
     def sort(self) -> Item | None:
-        """Order the items after all were added. Returns an item whose key occurs twice, if any."""
+        """Order the items once all are added. Returns an item whose key occurs twice, if any."""
         keys = np.frombuffer(self._keys, _ORDER_KEY)
         self._keys = bytearray()
         self._order = np.argsort(keys, kind="stable")

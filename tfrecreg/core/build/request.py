@@ -112,7 +112,7 @@ def max_dropped(settings: DatasetConfig) -> SkipLimit:
 
 
 def _table(settings: DatasetConfig) -> dict[str, Any]:
-    """Settings by their keys in a dataset's file; None without a value and a default."""
+    """Settings by their keys in a dataset's file; None for a setting without a value or default."""
     return {
         "source": settings.source,
         "raw": settings.raw,
@@ -227,14 +227,14 @@ def _expect_raw_named(registry: Registry, name: str, raw: str | None, known: Plu
     manifest = made_before(registry, name)[1]
     if manifest is not None and is_python_data(manifest):
         raise UsageError(
-            f"`{name}` was built from the data of a program, which this command does not have",
+            f"`{name}` was built from data that a program passed, and this command lacks them",
             hint=f"{BUILD_AGAIN}; or name raw files: --source SOURCE --raw PATH",
         )
     if raw is None:
         raise UsageError(
             f"no source is known for `{name}`",
-            hint=f"`tfrecreg build {name} --raw PATH` looks for one; or name it with `--source`: "
-            f"{', '.join(known.names(SourceRecord))}",
+            hint=f"`tfrecreg build {name} --raw PATH` looks for a source; or give one with "
+            f"`--source`: {', '.join(known.names(SourceRecord))}",
         )
 
 
@@ -257,8 +257,8 @@ def _raw(registry: Registry, request: BuildRequest, saved: str | None) -> tuple[
 
 
 def made_before(registry: Registry, name: str) -> tuple[str, Manifest | None]:
-    """The newest release or else the last build, with which new builds are compared: its name for
-    messages, and its manifest, which is None if it is damaged.
+    """The version that new builds are compared with: the newest release, or else the last build.
+    Returns its name for messages and its manifest; a manifest that is damaged is None.
     """
     versions = registry.dataset(name).versions
     try:

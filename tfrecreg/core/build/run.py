@@ -67,7 +67,8 @@ per byte is for a JPEG that is stored unchanged."""
 
 
 def choose_base(prepared: Prepared) -> Base | None:
-    """The base; None without a release, or for another size or compression of shards."""
+    """The base; None if there is no release, if its compression differs, or if the request sets the
+    size or number of shards."""
     request = prepared.request
     named = request.base not in (None, "none")
     if request.policy is not None:

@@ -1,4 +1,4 @@
-"""Makes one shard in a worker: whole, or in segments that the parent joins, with the same bytes.
+"""Makes one shard in a worker, whole or in segments that the parent joins: the bytes are equal.
 
 The stage of a plan is named after the plan's digest, so another plan never sees the shards of a
 killed build, or the notes about them.

@@ -119,8 +119,8 @@ def raw_changed(record: BuildRecord) -> str | None:
 
 
 def remove_leftovers(stage: Storage) -> None:
-    """Remove the temporary files of a stage, before and after workers write to it: if a worker
-    dies, an engine may run its task again, and the unfinished file remains.
+    """Remove the temporary files of a stage. This is called before and after workers write: if a
+    worker dies, an engine may run the task again, but the worker's unfinished file remains.
     """
     for entry in list(stage.list()):
         if is_temporary(entry.path):
@@ -149,7 +149,7 @@ def expect_no_loss(dataset: Dataset, before: Manifest | None, content: str) -> N
     if any(release is not None and release.build == before.digest for release in releases):
         return
     raise UsageError(
-        f"`{layout.build_folder(name)}` was adopted and never released, and holds other records "
-        "than this build: they would be lost",
+        f"`{layout.build_folder(name)}` was adopted and never released, and its records, "
+        "which differ from those of this build, would be lost",
         hint=f"`tfrecreg release {name}` keeps them; or remove that folder",
     )

@@ -49,7 +49,7 @@ def choose(
     """The validators that run on `target`: those that the user names, else those that the gate
     names, else all that apply. If two plugins announce the same name, both validators run.
 
-    Limits of the gate for a missing validator make the check incomplete, unless the user names
+    If the gate has limits for a missing validator, the check is incomplete, unless the user names
     validators.
     """
     known = known or plugins()
@@ -105,7 +105,8 @@ def choose(
 def validators_with(
     given: Literal["baseline", "expected", "items", "limits"], known: Plugins
 ) -> list[Announced[ValidatorRecord]]:
-    """The validators that run only if the target has `given` or, for limits, the gate has them."""
+    """The validators that run only if `given` is present: in the gate for limits, else in the
+    target."""
     every = known.every(ValidatorRecord)
     return [each for each in every if each.record.runs_with == given]
 

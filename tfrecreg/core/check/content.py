@@ -62,7 +62,7 @@ class DigestPart(NamedTuple):
 
 
 class DigestVisitor(Visitor):
-    """Computes the digest of each record of a shard. Each takes 16 bytes; its number takes 8."""
+    """Computes the digest of each record of a shard. A digest takes 16 bytes, a record number 8."""
 
     def __init__(self, shard: Shard) -> None:
         self._digests = bytearray()
@@ -220,7 +220,7 @@ def _index(side: Side, shard: int) -> Index:
 
 
 def _located(lengths: Iterable[int], position: int) -> tuple[int, int]:
-    """The number of the list that has a position of the concatenated lists, and where in it."""
+    """Find a position of concatenated lists: the list's number, and the position in that list."""
     ends = np.cumsum([*lengths])
     number = int(np.searchsorted(ends, position, side="right"))
     return number, position - (int(ends[number - 1]) if number else 0)
@@ -247,7 +247,8 @@ def _rows(digests: bytes) -> SplitRows:
 
 
 def _difference(some: SplitRows, others: SplitRows) -> list[int]:
-    """Positions of records in `some` that `others` lacks or has less often; the last of copies."""
+    """Positions of the records in `some` that `others` lacks. If `others` has fewer copies of a
+    record, these are the positions of the last copies."""
     names, inverse, counts = np.unique(some, return_inverse=True, return_counts=True)
     known, known_counts = np.unique(others, return_counts=True)
     left = counts

@@ -45,7 +45,7 @@ _POINTER, _SCHEMA = ".dvc", ".pbtxt"
 def expect_policy(
     registry: Registry, *names: str | None, today: datetime.date | None = None
 ) -> None:
-    """Refuse a policy that could never apply, and a waiver that covers or lasts too much."""
+    """Refuse a policy that could never apply, and a waiver that is too broad or too long."""
     config = registry.config
     _expect_datasets(registry, {_DEFAULT, *filter(None, names)})
     if config.waivers or any(gate.severity for gate in config.gates.values()):
@@ -151,8 +151,8 @@ def gate(
     ):
         raise UsageError(
             f"the report `{path}` {reason}",
-            hint=f"tfrecreg check {resolved.name} --fail-on never --format json --output {path}; "
-            "in a pipeline: tfrecreg pipeline, then dvc repro",
+            hint=f"`tfrecreg check {resolved.name} --fail-on never --format json --output {path}` "
+            "makes a new one; in a pipeline: `tfrecreg pipeline`, then `dvc repro`",
         )
     verdict = judge_findings(
         found.findings, policy, registry.config.waivers, dataset=dataset, today=today

@@ -50,7 +50,7 @@ class CheckOptions:
 
 
 def schema_digest(text: str | None) -> str | None:
-    """blake3 of a schema, as manifests have it."""
+    """The blake3 digest of a schema, in the form that manifests use."""
     if text is None:
         return None
     return blake3(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -120,7 +120,7 @@ class _Skipped(msgspec.Struct):
 
 
 class _Document(msgspec.Struct):
-    """The required keys of :meth:`Report.to_json`. An `Any` has its type in :class:`Report`."""
+    """The required keys of :meth:`Report.to_json`. For each `Any`, :class:`Report` has the type."""
 
     target: Any
     status: Any

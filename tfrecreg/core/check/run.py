@@ -258,8 +258,8 @@ class _Check:
         return error_report(name, error)
 
     def _target(self, found: Built) -> Target:
-        """The target, with the raw data to measure: in the folder that the user names or, for a
-        build whose manifest lists no raw files, in the folder of the dataset's configuration.
+        """The target, with the raw data to measure. They are in the folder that the user names or,
+        by default, in that of the configuration if the manifest of a build lists no raw files.
         """
         raw = self.options.raw
         if raw is None and isinstance(found, Resolved) and found.kind == "build":
@@ -304,7 +304,7 @@ class _Check:
 
 
 def _is_history(dataset: Dataset) -> bool:
-    """Whether a dataset has only yanked releases, which should not be used."""
+    """Whether a dataset is neither configured nor built, and has only yanked releases."""
     config = dataset.registry.config
     if dataset.name in config.datasets or dataset.name in config.broken or dataset.is_built():
         return False
@@ -315,7 +315,7 @@ def _is_history(dataset: Dataset) -> bool:
 
 
 def _local(dataset: Dataset) -> Resolved:
-    """Find the build of a dataset. If it has no build, use its newest release if that is here."""
+    """The build of a dataset, or its newest release if this machine has only that."""
     versions = not_yanked(dataset)
     if versions and not dataset.is_built() and not has_shards(dataset):
         newest = open_release(dataset, versions[-1])
@@ -325,7 +325,7 @@ def _local(dataset: Dataset) -> Resolved:
 
 
 def scan_cache(registry: Registry | None, *, reuse: bool) -> ScanCache | None:
-    """The cache of a registry. Without one, the user's cache, or None if it has no folder."""
+    """The registry's cache. Without a registry, the user's cache; None if the user has none."""
     if registry is not None:
         return ScanCache(registry.storage, layout.CHECKS, reuse=reuse)
     storage = user_cache()

@@ -153,7 +153,7 @@ def _basis(
 
 
 def _schema_problems(target: Target, options: CheckOptions) -> Iterator[str]:
-    """Why a build, which was made with a schema, cannot be checked against it; empty if it can."""
+    """Why a build cannot be checked against its schema; empty if it can, or needs no schema."""
     if target.kind != "build" or target.schema is not None or target.home is None:
         return
     needing = [each for each in plugins().every(ValidatorRecord) if each.record.needs_schema]

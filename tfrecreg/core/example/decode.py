@@ -184,7 +184,7 @@ def _feature(payload: bytes, field: int, position: int, end: int) -> Feature | N
 
 
 def _long(payload: bytes, position: int, first: int) -> tuple[int, int]:
-    """Read the rest of a length whose `first` byte is known. Returns it and where it ends."""
+    """Read the rest of a length whose `first` byte is known. Returns the length and its end."""
     size = first & 127
     for shift in (7, 14, 21, 28):
         byte = payload[position]
@@ -234,7 +234,9 @@ def decode_fully(payload: bytes) -> tuple[dict[str, Feature], bool]:
 
 
 def _read_entry(payload: bytes, start: int, end: int) -> tuple[str, Feature | None, bool]:
-    """The key, the value, and whether there were unknown fields. As in upb, they hide the value."""
+    """The key, the value, and whether any field is unknown. As in upb, the value is hidden if an
+    unknown field is in the entry itself.
+    """
     key = ""
     value = FeatureReader(payload)
     strange = False

@@ -57,7 +57,7 @@ class _UnknownField(ValueError):
 
 
 def decode_sequence(payload: bytes) -> SequenceExample | None:
-    """`payload` as a SequenceExample with lists and without unknown fields; None if it is none."""
+    """Decode a SequenceExample with lists and without unknown fields; None for other payloads."""
     context = bytearray()
     lists: dict[str, list[Feature]] | None = None
     try:

@@ -450,7 +450,7 @@ def _prefix(key: str) -> bytes:
 
 
 def _loose(feature: Feature) -> tuple[list[bytes], int]:
-    """The value field of a BYTES feature with large values, in pieces, and its length."""
+    """The pieces of the value field of a BYTES feature with large values, and their total size."""
     pieces: list[bytes] = [b""]
     for value in feature.values:
         pieces += (b"\n" + varint(len(value)), value)

@@ -82,7 +82,7 @@ class ListRule:
 
     @property
     def is_required(self) -> bool:
-        """Whether every record must have it."""
+        """Whether every record must have the list."""
         return self.feature.is_required
 
     @property
@@ -172,7 +172,7 @@ def read_sequence(payload: bytes) -> SequenceExample | None:
 
 
 def has_lists_field(payload: bytes) -> bool:
-    """Whether a message has the field for lists, perhaps damaged. An Example ignores that field."""
+    """Whether a message has the field for lists, or is damaged. An Example ignores that field."""
     try:
         return any(tag == _LISTS for tag, _, _ in fields(payload, 0, len(payload), _DEPTH))
     except NotAnExampleError:
@@ -216,7 +216,7 @@ class SeenList:
 
 
 class PayloadSketch:
-    """A summary of payloads, of limited size, and its draft. Make one per shard, then merge."""
+    """A small summary of payloads, to draft a schema from. Make one per shard, then merge."""
 
     def __init__(self) -> None:
         self.examples = SchemaSketch()

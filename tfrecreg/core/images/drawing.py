@@ -52,7 +52,7 @@ _DIGITS = 7
 
 
 class Strip(NamedTuple):
-    """A box, or a rectangle that an object covers, in fractions of the sides of the image."""
+    """A rectangle in fractions of the image's sides: a box, or a part of an object's mask."""
 
     left: float
     top: float
@@ -279,8 +279,8 @@ def text_of(feature: str) -> str:
 def overlay(drawing: Drawing) -> Markup:
     """SVG that lies over the image, in the same size. It needs only a style for its position.
 
-    Shapes are grouped by class. The class's name is their `data-name`, so a script can hide a
-    class. Lines and texts keep their size when the image is enlarged.
+    Shapes are grouped by class. Each group has the class's name as its `data-name`, so a script can
+    hide a class. Lines and texts keep their size when the image is enlarged.
     """
     if not drawing.objects:
         return Markup()

@@ -70,7 +70,7 @@ def _find_jpeg_frame(data: bytes) -> tuple[int, int, int, slice | None]:
 
 
 def jpeg_ends(data: bytes) -> bool:
-    """Whether the file has an end marker behind the marker that starts the first scan.
+    """Whether the file has an end marker after the start of the first scan.
 
     Inside a scan, a zero follows each ``ff`` of the data, so the bytes of the end marker occur only
     as the marker. The end marker of a thumbnail comes before the scan.
@@ -174,15 +174,15 @@ def gif_header(data: bytes) -> ImageHeader:
 
 
 def gif_ends(data: bytes) -> bool:
-    """Whether the file is not truncated. It may be damaged in other ways. Bytes after a whole frame
-    that are not a block, and wrong lengths, are no truncation, because decoders skip them.
+    """Whether the file is not truncated. It may be damaged in other ways. Decoders skip wrong
+    lengths, and bytes that form no block after a whole frame, so neither counts as truncation.
     """
     return _walk_gif(data, most=len(data))[1] or data.endswith(_LAST)
 
 
 def _walk_gif(data: bytes, most: int) -> tuple[int, bool]:
-    """Count frames, at most `most`. Also returns whether the walk reached the trailer, or bytes
-    after a frame that do not form a block.
+    """Count frames, at most `most`. The second result is True if the walk reached the trailer, or
+    reached bytes that form no block after a frame.
     """
     last = len(data)
     position = 13 + _gif_table(data[10]) if last >= 13 else last
@@ -287,7 +287,7 @@ def bmp_header(data: bytes) -> ImageHeader:
 
 
 def bmp_ends(data: bytes) -> bool:
-    """Whether all rows are present. If they are packed, the file size in the header decides."""
+    """Whether all rows are present: for packed rows, whether the file has its declared size."""
     width, height, depth, compression = _bmp_fields(data, int.from_bytes(data[14:18], "little"))
     if compression in (_PLAIN, _FIELDS, _ALPHA_FIELDS):
         start = int.from_bytes(data[10:14], "little")

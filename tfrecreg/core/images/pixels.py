@@ -1,4 +1,4 @@
-"""Decodes images to arrays for training, with Pillow and without limits of its own.
+"""Decodes images to arrays for training, with Pillow. Sets no limits of its own.
 
 Small plain PNGs with equal headers are decoded together. For a digit of 28 by 28 pixels, Pillow
 takes 36 µs, but inflating the pixels takes less than 4 µs. Such a PNG has 8 bits per sample, no
@@ -154,7 +154,7 @@ def _decoded(data: bytes) -> Any:
 
 
 def resized(pixels: npt.NDArray[np.uint8], fit: Resizing) -> npt.NDArray[np.uint8]:
-    """Resize a part of an image bilinearly, with a filter if it becomes smaller."""
+    """Resize a part of an image bilinearly. If it becomes smaller, it is filtered."""
     channels = pixels.shape[2]
     return _resized(
         pillow("PIL.Image").fromarray(pixels[:, :, 0] if channels == 1 else pixels), channels, fit

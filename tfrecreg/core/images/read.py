@@ -119,7 +119,7 @@ def is_truncated(data: bytes) -> bool:
 
 
 def truncation_text(data: bytes, header: ImageHeader) -> str:
-    """The remark on an image that is truncated but written; empty if it is not truncated."""
+    """A note that a truncated image was written unchanged; empty if it is not truncated."""
     if not is_truncated(data):
         return ""
     return f"a {header.format.upper()} that is cut short, written unchanged"

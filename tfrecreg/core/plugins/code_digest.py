@@ -30,7 +30,7 @@ def code_of(distribution: str, *modules: str) -> str:
 
 
 def code_digest(distribution: str, *modules: str) -> str:
-    """The digest, in hex, of all packages with a module of `modules` or of an entry point.
+    """The digest, in hex, of the packages that contain `modules` or the modules of entry points.
 
     It is computed once per process, soon after the code was loaded.
     """

@@ -34,8 +34,8 @@ def entries(distribution: metadata.Distribution) -> list[metadata.EntryPoint]:
 
 
 def is_local(distribution: str) -> bool:
-    """Whether `distribution` is not the name of a distribution, but a local plugin
-    (``./sources/yolo.py:Yolo``) or its file (``./checks/blanks.py``).
+    """Whether `distribution` names a local plugin (``./sources/yolo.py:Yolo``) or its file
+    (``./checks/blanks.py``) instead of a distribution.
     """
     return distribution.startswith("./")
 

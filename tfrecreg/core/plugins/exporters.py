@@ -355,7 +355,7 @@ class ShardRecord(NamedTuple):
 def verified_records(task: ShardToExport) -> Iterator[ShardRecord]:
     """Read all records of the shard of `task`, in order.
 
-    After the last record, they are compared with the manifest. If they differ, an error is raised.
+    After the last record, all records are compared with the manifest.
 
     Raises:
         RefusedError: the shard is missing, damaged or replaced.

@@ -225,7 +225,7 @@ class Plugins:
 
     @contextmanager
     def lending(self, announced: Announced[Any]) -> Iterator[None]:
-        """Add a plugin while the block lasts, for example one under test that is not installed."""
+        """Add a plugin for the duration of the block, for example to test one not yet installed."""
         before = self._announced
         self._announced = sorted([*before, announced], key=_ORDER)
         try:
@@ -241,8 +241,8 @@ class Plugins:
 
     @property
     def clashes(self) -> list[list[Announced[Any]]]:
-        """The plugins of each name that several plugins of a kind announce, in order of kind. None
-        of them is preferred, so the name alone is refused.
+        """Groups of plugins of one kind with the same name, in order of kind. No plugin of a group
+        is preferred, so the name alone is refused.
         """
         groups = (
             list(group)
@@ -392,7 +392,7 @@ class Plugins:
 
 @cache
 def plugins() -> Plugins:
-    """The plugins of this process, searched on the first call."""
+    """The plugins of this process. The first call searches for them."""
     names = [name.strip() for name in os.environ.get(DISABLE, "").split(",") if name.strip()]
     return Plugins(discover()).without(names, f"`{DISABLE}`")
 
@@ -421,8 +421,8 @@ def plugins_but(off: Sequence[str], found: Plugins | None = None) -> Plugins:
 
 
 def plugins_with(name: str, home: Storage | None) -> Plugins:
-    """Where to look for `name`. If `name` is a local plugin, use the registry's plugins; otherwise
-    use the plugins of this process.
+    """The plugins in which to look for `name`: those of the registry if `name` is a local plugin,
+    otherwise those of this process.
     """
     if home is None or not is_local(name):
         return plugins()

@@ -203,7 +203,7 @@ def describe_options(kind: type[Any], *, text: bool = True) -> list[OptionInfo]:
 
 
 def _docs(kind: type[Any]) -> dict[str, str]:
-    """The docstring of each field, also of base classes; empty if there is no source code."""
+    """The docstring of each field, including inherited fields; empty if there is no source code."""
     docs: dict[str, str] = {}
     for base in reversed(kind.__mro__[:-1]):
         # Without source code, fields have no docstrings.

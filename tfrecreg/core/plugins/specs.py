@@ -2,8 +2,8 @@
 
 A plugin is a module with one or more hooks, and an entry point of the group ``tfrecreg`` that names
 the module: see ``docs/plugin-examples.md``. The module is imported whenever plugins are listed, so
-keep it small, and do slow imports in the record's function `load`. The class of the records names
-the hook: see `hook` in :mod:`tfrecreg.core.plugins.records`.
+keep it small, and do slow imports in the record's function `load`. A hook's name depends on the
+class of its records: see `hook` in :mod:`tfrecreg.core.plugins.records`.
 """
 
 from __future__ import annotations

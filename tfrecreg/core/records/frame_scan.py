@@ -14,8 +14,8 @@ possible records are kept until the end of their data is reached.
 
 The checksum of a length is also linear: each byte of the length contributes a term, and the
 checksum is the exclusive or of the terms. So all places of a block are tried at once. If a single
-byte of a length is wrong, the change of the checksum identifies it, because all 8 × 255 possible
-changes are distinct.
+byte of a length is wrong, the difference between the checksums identifies this byte, because all
+8 × 255 possible differences are distinct.
 """
 
 from __future__ import annotations
@@ -248,8 +248,8 @@ class PythonFinder:
         self._spans: list[tuple[int, int]] = []
 
     def feed(self, block: bytes, base: int, *, last: bool) -> bool:
-        """Search the next block. True if the gap test passed; then the same block has to be fed
-        again.
+        """Search the next block. If the result is True, the gap test passed, and the same block has
+        to be fed again.
         """
         most = base + len(block) - (HEADER_BYTES if last else OVERHEAD)
         begin = self._place

@@ -42,7 +42,7 @@ class DamagedGzipError(Exception):
 
 
 class Inflater:
-    """Reads the stream from the beginning of one member on, forward only."""
+    """Reads the stream forward, from the beginning of one member."""
 
     def __init__(self, reader: Reader, file: int, stream: int) -> None:
         self.position = stream

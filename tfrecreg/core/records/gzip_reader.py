@@ -333,8 +333,8 @@ class GzipStream(ByteStream):
         return head, header
 
     def _tail(self) -> int | None:
-        """What zlib makes of the rest of the file; see :class:`Damage`. A rest that zlib reads for
-        too long counts as an error.
+        """What zlib makes of the rest of the file; see :class:`Damage`. If a long input gives no
+        output, that counts as an error.
         """
         rest = self._file.read(self._member, HEADER_LIMIT)
         made = zlib_makes(rest)
@@ -416,9 +416,9 @@ class GzipStream(ByteStream):
         return None if likely is None else (likely, damage.stream)
 
     def _beginnings(self, start: int) -> Iterator[tuple[int, int]]:
-        """The places at which members begin, from byte `start` of the file on. Each is tried once.
+        """The places at which members begin, starting at byte `start` of the file, each tried once.
 
-        The second value is the number in the four bytes before the place. If the previous member is
+        Each place comes with the number in the four bytes before it. If the previous member is
         whole, that number is the size in its trailer.
         """
         known = self._begun
@@ -463,8 +463,8 @@ class GzipStream(ByteStream):
         return probe._member_ends_well() and probe._ended[0][0] > 0
 
     def _ends(self, at: int) -> tuple[bool, bool]:
-        """Whether the member at `at` is whole, and whether a member or the end of the file also
-        follows it.
+        """Whether the member at `at` is whole and, if so, whether another member or the end of the
+        file follows it.
         """
         if at not in self._whole:
             probe = self._probe(at)

@@ -146,8 +146,8 @@ class GzipEncoder:
 def ends_badly(end: int) -> bool:
     """Whether TensorFlow may lose the data after a member that ends at byte `end` of the file.
 
-    This happens if TensorFlow's buffer ends near the member's end: after the last byte that gives
-    output, but before the end of the trailer. The next read must also reach the end of the file.
+    It loses the data if its buffer ends near the member's end (after the last byte that gives
+    output, but before the end of the trailer) and the next read reaches the end of the file.
     :mod:`tfrecreg.core.records.reading.tensorflow_reader` explains why. Other buffer sizes in use
     are multiples of the default.
     """

@@ -92,7 +92,7 @@ def threads_pay() -> bool:
 class FileHasher:
     """Computes blake3 and sha256 of a file from its pieces.
 
-    With `ahead`, the second piece starts a thread; at most this many pieces wait for the thread.
+    If `ahead` is not 0, the second piece starts a thread, for which at most `ahead` pieces wait.
     The thread ends with :meth:`close`, or when this object is garbage collected.
     """
 

@@ -115,7 +115,7 @@ def scan(
 
 
 def _confirmed(fault: Fault, reader: Reader, compression: Compression) -> Fault:
-    """A fault. If the file is in a store, its bytes are compared with a second read."""
+    """The fault. If the file is in a store, the fault's bytes are read again and compared."""
     start, stop = 0, reader.size
     if compression == "none":  # in gzip, offsets are those of the decompressed stream
         length = fault.length if fault.length is not None else HEADER_BYTES
@@ -353,7 +353,7 @@ class _Scanner:
         return going
 
     def _large(self, head: bytes, length: int) -> Outcome:
-        """Check a record that is too large for memory, in pieces."""
+        """Check a record piece by piece, because it is too large for memory."""
         origin = self._stream.fork()
         crc = 0
         place = self._at + HEADER_BYTES

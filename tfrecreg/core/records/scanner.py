@@ -96,8 +96,8 @@ _FUNCTIONS = {
 def load_scanner() -> SimpleNamespace:
     """Load the library, once per process.
 
-    The result has the functions without their prefix ``tfrecreg_``, and `engine`, the instructions
-    that compute checksums: one of :data:`ENGINES`.
+    The result has the functions, named without the prefix ``tfrecreg_``. Its `engine` is one of
+    :data:`ENGINES`, and names the instructions that compute checksums.
     """
     loaded = SimpleNamespace()
     try:

@@ -149,8 +149,8 @@ def sniff_compression(head: bytes, declared: Compression | None = None) -> Compr
 
 
 def _inflated_start(head: bytes) -> tuple[bytes, bool]:
-    """The first decompressed bytes of a file, and whether they are all of a member. Empty if the
-    data do not inflate. A damaged gzip header is skipped.
+    """The first decompressed bytes of a file, and whether the first member has no other bytes.
+    Empty if the data do not inflate. A damaged gzip header is skipped.
     """
     whole = head[:3] == MAGIC
     inflater = zlib.decompressobj(GZIP_BITS if whole else WINDOW_BITS)

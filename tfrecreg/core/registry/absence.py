@@ -124,7 +124,7 @@ def absent_schema(dataset: Dataset) -> NotHereError:
 
 
 def missing_build(dataset: Dataset) -> str:
-    """A line about a build that DVC's files name and that is missing here and in all releases."""
+    """A line about an unreleased build that DVC's files name but this machine lacks; else empty."""
     from tfrecreg.core.registry.history import links_of
 
     root, folder = dataset.registry.storage.root, layout.build_folder(dataset.name)
@@ -220,7 +220,7 @@ def schema_hint(dataset: Dataset) -> str:
 
 
 def _fits(dataset: Dataset, version: Version) -> bool:
-    """Whether the release's schema is undamaged and, if there is a build, equals the build's."""
+    """Whether the release's schema is undamaged, and equals that of the build, if any."""
     with suppress(ManifestError, NewerFormatError, MissingFileError):
         build = dataset.build_manifest()
         schema = dataset.release_manifest(version).schema

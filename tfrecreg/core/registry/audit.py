@@ -1,4 +1,4 @@
-"""Checks whether releases are unchanged, and whether each one's parent is the release before it.
+"""Checks whether releases are unchanged, and whether the parent of each is the previous release.
 
 Reads manifests, schemas and git's history, never the bytes of shards.
 """
@@ -66,7 +66,7 @@ def forks(links: Mapping[Version, Link], *, across: bool = False) -> Iterator[tu
 
 
 def _touched(registry: Registry, folder: str) -> dict[str, list[FileChange]]:
-    """The changes in git's history of each release file below a folder, newest first, by path."""
+    """For each release file below a folder, its changes in git's history, newest first."""
     found: dict[str, list[FileChange]] = {}
     for touch in git.touches(registry.storage.root, folder):
         if version_in(touch.path) is not None:
@@ -89,7 +89,7 @@ def version_in(path: str) -> Version | None:
 
 
 def _settled(registry: Registry, added: Sequence[FileChange], now: str | None) -> bool:
-    """Whether several branches added a file independently, and it is the file of one of them."""
+    """Whether several branches added a file independently, and `now` is the file of one of them."""
     root = registry.storage.root
     for one in added:
         others = [each for each in added if each is not one]
@@ -133,7 +133,7 @@ def audit(dataset: Dataset) -> Audit:
 
 
 def by_cause(issues: Iterable[Issue]) -> list[Issue]:
-    """Merge the issues of each removed or changed release and of the releases made after it."""
+    """Merge the issues of each removed or changed release with those of its children."""
     causes: dict[Version, list[Issue]] = {}
     others: list[Issue] = []
     for issue in issues:

@@ -1,6 +1,6 @@
-"""Finds files by their paths, globs, folders or sets, on a disk or behind URLs, and their splits.
+"""Finds files by path, glob, folder or set, on a disk or behind URLs, and determines their splits.
 
-Also measures raw data, with which the size of a build is compared.
+Also measures raw data, for the comparison with the size of a build.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def _of_set(word: str) -> str:
 
 
 def _shards_below(storage: Readable) -> tuple[list[str], list[str]]:
-    """The paths of the shards, and of all other files, by their names. Hidden files are left out.
+    """The paths of files named like shards, and of other files. Hidden files are left out.
 
     Names of Spark's part files do not show the format, so all parts in a folder count as shards if
     one of them holds TFRecords.

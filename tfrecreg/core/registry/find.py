@@ -1,5 +1,5 @@
-"""Finds the :class:`~tfrecreg.core.registry.data.Data` that a user's words name, and makes of them
-the :class:`~tfrecreg.core.check.scan.interface.Target` that validators judge.
+"""Finds the :class:`~tfrecreg.core.registry.data.Data` that a user's words name, and converts it
+to the :class:`~tfrecreg.core.check.scan.interface.Target` that validators judge.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def find_data(words: TargetsLike, registry: RegistryLike | None = None) -> list[
 
 
 def find_one(word: TargetLike, registry: RegistryLike | None = None) -> Data:
-    """The data named by one word. Manifests are not used if it names shards in several folders."""
+    """The data named by one word. If its shards are in several folders, no manifest is used."""
     found = find_data(word, registry)
     if len(found) == 1:
         return found[0]
@@ -108,7 +108,7 @@ def find_built(word: str | Built, registry: RegistryLike | None = None) -> Built
     """The build or release named by `word`; None if `word` stands for files.
 
     ``mnist`` is the dataset rather than a file of this name, which is ``./mnist``. A folder is the
-    build or release of the registry that is there, or else the build that its manifest describes.
+    build or release that a registry has there, or else the build that its own manifest describes.
     """
     if isinstance(word, Built):
         return word

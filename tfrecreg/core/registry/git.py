@@ -118,7 +118,7 @@ def _parsed(data: bytes, where: str) -> Iterator[FileChange]:
 
 
 def list_blobs(folder: str, commit: str, path: str) -> dict[str, str]:
-    """The object of each file below `path` in a commit, as hex, by its path in `folder`."""
+    """For each file below `path` in a commit: its path in `folder`, and its object as hex."""
     data = _run(folder, "ls-tree", "-r", "-z", commit, "--", path)
     found = {}
     for line in filter(None, data.split(b"\0")):
@@ -291,7 +291,7 @@ _EVENT = re.compile(
 
 
 def _events(name: str, tags: Iterable[GitTag]) -> Iterator[tuple[GitTag, re.Match[str], int]]:
-    """The annotated tags of an artifact, each with the match of its name, and its number."""
+    """The annotated tags of an artifact, each with its match of `_EVENT` and its number."""
     for tag in tags:
         match = _EVENT.fullmatch(tag.name.removeprefix(name))
         if tag.annotated and tag.name.startswith(name) and match is not None:

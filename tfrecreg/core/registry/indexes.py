@@ -1,11 +1,11 @@
-"""Finds the indexes of a build or release, and the files of catalogs, which queries keep.
+"""Finds the indexes of a build or release, and the files of the catalogs that queries keep.
 
 The folder of catalogs has
 
 - ``places/``: a note for each shard file: its size, time and inode, and the digest of its bytes
 - ``shards/``: for each shard, a Parquet file with its records, and another with its objects if it
-  has any. The name of each file consists of two digests: of the shard, and of the index with its
-  keys.
+  has any. The name of each file consists of two digests: that of the shard, and that of the index
+  with its keys.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ def find_index(places: Iterable[IndexPlace], entry: FileEntry) -> tuple[str, byt
 
 
 def keep_indexes_of_release(dataset: Dataset) -> None:
-    """Keep the indexes of a released build, with which the next release is compared, before another
-    build replaces it. A build that was copied to this machine may have their only copy.
+    """Before another build replaces a released build, keep its indexes, because the next release is
+    compared with them. A build that was copied to this machine may have their only copy.
     """
     registry = dataset.registry
     lost: list[FileEntry] = []
@@ -81,7 +81,7 @@ def keep_indexes_of_release(dataset: Dataset) -> None:
 
 
 def indexes_not_kept(registry: Registry, build: Manifest) -> Iterator[FileEntry]:
-    """The indexes of a build's shards of which the registry has no copy yet."""
+    """The indexes of a build, except those of which the registry has a copy."""
     wanted = {shard.index for shard in build.shards}
     for entry in build.files:
         kept = layout.cached_index(entry.blake3)
@@ -126,15 +126,15 @@ def read_place(place: Readable, path: str) -> PlaceNote | None:
 
 
 def catalog_paths(shard: str, index: str) -> tuple[str, str]:
-    """The paths of the catalog's files of records and of objects, from the digests of a shard and
-    its index; `index` may be empty.
+    """The paths of a shard's two catalog files, one for records and one for objects. `shard` and
+    `index` are the digests of the shard and of its index; `index` may be empty.
     """
     records, objects = (f"shards/{shard[:2]}/{shard}-{index}{suffix}" for suffix in _SUFFIXES)
     return records, objects
 
 
 def unreferenced(place: Readable, shards: Collection[str]) -> Iterator[Entry]:
-    """Catalog files of other shards than `shards` or of other formats, and damaged notes."""
+    """Notes and catalog files that none of `shards` needs, including damaged notes."""
     for entry in place.list(""):
         folder, _, rest = entry.path.partition("/")
         if entry.kind != "file" or is_temporary(entry.path):

@@ -1,4 +1,4 @@
-"""Names the module that supports DVC, which keeps releases' bytes, and imports it on first use."""
+"""Imports, on first use, the module that supports DVC. DVC keeps the bytes of releases."""
 
 from __future__ import annotations
 
@@ -52,7 +52,9 @@ class Tracker(Protocol):
         """The fault of the pointer to a build that is one of the releases in `links`."""
 
     def cached(self, root: str, value: str) -> Mapping[str, str]:
-        """The files in this machine's cache of the folder with the hash `value`, by path in it."""
+        """The files in this machine's cache that belong to the folder with the hash `value`, by
+        path in that folder.
+        """
 
     def keeps(self, registry: Registry, manifest: Manifest) -> bool:
         """Whether DVC is installed and has the bytes of this release."""
@@ -65,7 +67,7 @@ class Tracker(Protocol):
         stage: Storage,
         progress: Progress,
     ) -> list[str]:
-        """Copy files that DVC has into `stage`, verify them, and return their paths."""
+        """Copy into `stage` the files that DVC has, verify them, and return their paths."""
 
     def expect_current(self, registry: Registry, name: str) -> None:
         """Refuse a pipeline if a stage of this dataset does not name all settings that it uses."""

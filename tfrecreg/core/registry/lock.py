@@ -37,7 +37,7 @@ _MOST_COPIES = 64
 
 @contextmanager
 def dataset_lock(registry: Registry, dataset: str, waiting: Callable[[], None]) -> Iterator[None]:
-    """Hold the lock of `dataset` on this machine, which is reentrant; wait for its holder.
+    """Wait for the lock of `dataset` on this machine, and hold it. The lock is reentrant.
 
     The holder is about to write, so the ignore files of git and DVC are made first. A cloned
     registry lacks them.
@@ -95,7 +95,7 @@ def _expect_no_starting_worker() -> None:
 
 
 def hold_copy(registry: Registry, folder: str) -> None:
-    """Protect a release's copy from removal while this process lives and reads few others."""
+    """Protect a release's copy from removal until this process ends, or reads many other copies."""
     path = _copy_lock(registry, folder)
     if path in _copies:
         _copies[path] = _copies.pop(path)
@@ -108,7 +108,7 @@ def hold_copy(registry: Registry, folder: str) -> None:
 
 @contextmanager
 def copy_unless_read(registry: Registry, folder: str) -> Iterator[bool]:
-    """Keep other processes from reading a release's copy. Yields False if one reads it already."""
+    """Keep other processes from reading a release's copy. Yields False if one is reading it."""
     path = _copy_lock(registry, folder)
     handle = _copies.pop(path, None)
     if handle is not None:

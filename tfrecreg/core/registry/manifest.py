@@ -487,8 +487,8 @@ def is_own_manifest(data: bytes) -> bool:
 
 
 def build_digest(data: bytes) -> str:
-    """The digest of the build's own manifest, computed from the manifest of its release, whose
-    added fields it leaves out. It covers fields that this package does not know.
+    """The digest of a build's manifest, computed from the manifest of its release without the
+    fields that the release adds. It covers fields that this package does not know.
     """
     plain: dict[str, Any] = strict_json(data)
     plain.pop("release", None)

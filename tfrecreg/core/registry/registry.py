@@ -88,7 +88,7 @@ class Registry:
 
     @cached_property
     def config(self) -> Config:
-        """`tfrecreg.toml` and the files of all datasets. An invalid file breaks only its own."""
+        """`tfrecreg.toml` and all dataset files. An invalid dataset file breaks that dataset."""
         data = self._read(CONFIG_NAME)
         config = Config() if data is None else parse_config(data)
         found: dict[str, DatasetConfig] = {}

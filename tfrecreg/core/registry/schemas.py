@@ -22,13 +22,13 @@ from tfrecreg.core.values.reference import looks_like_reference, parse_reference
 
 
 def keep_schema(registry: Registry, text: str) -> None:
-    """Save a schema under its digest for a build in place, whose folder belongs to another tool."""
+    """Save a schema under its digest, for a build in the folder of another tool."""
     data = text.encode("utf-8")
     registry.storage.put_if_absent(layout.cached_schema(blake3(data).hexdigest()), data)
 
 
 def built_schema(resolved: Resolved) -> str:
-    """The text of the schema with which a build was made. The working schema must mean the same."""
+    """The text of the schema with which a build was made. The working schema must be equivalent."""
     digest = resolved.manifest.schema.blake3
     text, path = expect_schema(resolved), resolved.schema_path
     changed = f"`{path}` is not the schema that `{resolved.name}` was built with"

@@ -177,7 +177,7 @@ class SplitTarget(NamedTuple):
         return self.data.registry.storage if self.data.registry is not None else None
 
     def is_raw(self, schema: str | os.PathLike[str] | None = None) -> bool:
-        """Whether its records are neither Examples nor SequenceExamples that a schema describes."""
+        """False for Examples, and for SequenceExamples that a schema describes; otherwise True."""
         kind = adopted_kind(self.manifest)
         if kind is not PayloadKind.SEQUENCE_EXAMPLE:
             return kind is not PayloadKind.EXAMPLE
@@ -193,7 +193,7 @@ class SplitTarget(NamedTuple):
         progress: Progress | bool = True,
     ) -> list[npt.NDArray[np.int64]]:
         """For each range, the ascending numbers of the records for which the condition `where`
-        holds. Its subqueries see all splits of the target, as in a query.
+        holds. Subqueries in the condition see all splits of the target, as in a query.
         """
         target = target_of(self.data)
         shown = shown_progress(progress)
@@ -286,7 +286,7 @@ def expect_listed(target: Target, splits: Sequence[str], *, whole: bool) -> None
 
 
 def chosen_splits(name: str, splits: Sequence[str], words: str | None) -> tuple[str, list[str]]:
-    """The expression `words`, by default the name of the only split, and the splits it names."""
+    """`words` and the splits that it names. By default, `words` is the name of the only split."""
     if words is None:
         if len(splits) != 1:
             raise UsageError(
@@ -403,7 +403,7 @@ class SplitRecords:
         return f"{self.named(first)} was not read, although it is intact now{self.key(first)}"
 
     def _fault(self, start: int, wanted: Container[int], look: DamageSearch) -> str:
-        """The first fault of a shard, or an empty text. Scans the shard, so only after an error."""
+        """The first fault of a shard, or an empty text. Slow, because it scans the shard."""
         shard, entry, _ = self._place(start)
         count = 0
         for event in scan(shard.storage, shard.path):

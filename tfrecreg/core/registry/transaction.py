@@ -179,7 +179,7 @@ class Transaction:
         the manifest last.
 
         If the call is killed, there is either no build, or the old build with some new files, which
-        `check` reports. The same call again completes the change.
+        `check` reports. Repeating the call completes the change.
         """
         folder, source = layout.build_folder(self.dataset.name), self._registry_path(staged)
         for entry in list(self._storage.list(folder, recursive=False)):
@@ -300,7 +300,9 @@ class Transaction:
         return str(PurePosixPath(staged.root).relative_to(self._storage.root))
 
     def _discard(self, name: str) -> None:
-        """Remove the staging folder `name` (all for an empty name), and its parent if empty."""
+        """Remove the staging folder `name`, or all staging folders if `name` is empty. Also remove
+        their parent if nothing is left in it.
+        """
         try:
             self._storage.remove(f"{self._stage}/{name}" if name else self._stage)
             if not any(True for _ in self._storage.list(self._stage, recursive=False)):

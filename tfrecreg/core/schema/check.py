@@ -352,7 +352,7 @@ def _index_problems(rule: SparseFeature, columns: list[tuple[int, ...]]) -> Iter
 def _mismatch(
     rule: SparseFeature | WeightedFeature, asks: str, example: Example, names: Sequence[str]
 ) -> Problem | None:
-    """The problem of parts that are not all there, or that differ in their number of values."""
+    """The problem if some parts are missing, or if parts differ in their number of values."""
     sizes = {name: None if (part := _part(example, name)) is None else part.count for name in names}
     if len(set(sizes.values())) == 1:
         return None

@@ -1,8 +1,8 @@
 """A compiled schema: the declarations of a schema that apply in one environment.
 
-It is picklable and independent of protobuf. It has the rules for single records and the rules for
-splits that need only counts. TFDV checks rules that need statistics (drift, skew, comparators, the
-vocabulary of a language).
+It is picklable and independent of protobuf. It has the rules for single records. For splits, it has
+the rules that need only counts. TFDV checks the rules that need statistics (drift, skew,
+comparators, the vocabulary of a language).
 
 The module also renders a schema as JSON and as a specification for `tf.io.parse_example`. That
 specification leaves out a feature without a type or of the type STRUCT, and a feature that its

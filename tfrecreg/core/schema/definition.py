@@ -188,7 +188,7 @@ class _Countable(_Declaration):
 
 @dataclass(frozen=True, kw_only=True)
 class SchemaFeature(_Countable):
-    """The declaration of a feature. Fields have what the text declares, properties what applies."""
+    """A feature's declaration. Fields hold the declared values; properties hold what applies."""
 
     type: FeatureType | None
     """None if not set. See :attr:`kind`."""
@@ -215,7 +215,7 @@ class SchemaFeature(_Countable):
 
     @property
     def kind(self) -> FeatureType | None:
-        """The type of its values; None for any. Domains of strings and images imply BYTES."""
+        """The type of its values; None for any type. Domains of strings and images imply BYTES."""
         implied = isinstance(self.domain, (StringDomain, ImageDomain))
         return self.type or ("BYTES" if implied else None)
 

@@ -34,9 +34,9 @@ def schema_images(target: Target) -> tuple[str, ...]:
 
 
 class ImageFeatures:
-    """The features of one shard that hold encoded images: :data:`ENCODED` if the record has it,
-    unless the schema names others; else those that the schema names; else those whose values begin
-    like images in the first records.
+    """The features of one shard that hold encoded images. In a record with :data:`ENCODED`, it is
+    the only one, unless the schema names only other features. In other records, they are those that
+    the schema names or, if it names none, those that begin like images in the first records.
     """
 
     def __init__(self, named: tuple[str, ...] = ()) -> None:

@@ -1,9 +1,9 @@
 """Drafts a schema from data, for people to correct.
 
 A draft generalizes the data, so that more data of the same kind pass. A feature gets a fixed shape
-only if every example has it with the same number of values, a list of strings only if few strings
-recur often, and bounds only if it is a label, or a height, width or channel count that all images
-share. The data conform to their draft, except for features with several types.
+only if every example has it with the same number of values. It gets a list of strings only if few
+strings recur often. It gets bounds only if it is a label, or a height, width or channel count that
+all images share. The data conform to their draft, except for features with several types.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ class SeenFeature:
 
 
 class SchemaSketch:
-    """A summary of examples, of limited size, and its draft. Make one per shard, then merge."""
+    """A small summary of examples, to draft a schema from. Make one per shard, then merge."""
 
     def __init__(self) -> None:
         self.examples = 0

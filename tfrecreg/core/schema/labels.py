@@ -77,7 +77,7 @@ class Labels(NamedTuple):
 
 
 def labels_of(options: AnnotationsOptions, mapped: Iterable[str]) -> tuple[Labels, ...]:
-    """The pairs of features with class numbers and class names that are checked."""
+    """The features to check: pairs of class numbers and the names of these classes."""
     if options.label is not None:
         return (Labels(options.label, options.text or _text_of(options.label)),)
     names = dict.fromkeys((OBJECT_LABEL, IMAGE_LABEL, *sorted(mapped)))

@@ -83,16 +83,17 @@ def other_location(shard: Shard, batch: RecordBatch, position: int, kind: Payloa
 
 
 def mostly_examples(kinds: Mapping[str, int]) -> bool:
-    """Whether more than half of the records whose kind is known are Examples, so that others do not
-    belong there. A SequenceExample without lists or a short text can look like an Example.
+    """Whether more than half of the records of known kind are Examples. If so, a record of another
+    kind is probably a mistake. A SequenceExample without lists or a short text can look like an
+    Example.
     """
     known = sum(kinds.values()) - kinds.get(TOO_LARGE, 0)
     return 2 * kinds.get(PayloadKind.EXAMPLE.value, 0) > known
 
 
 def no_schema_fits(target: Target, *, sequences: bool = False) -> str:
-    """The reason why `target` cannot have a schema of Examples or, with `sequences`, of
-    SequenceExamples; empty if it may have one, like all files without a manifest.
+    """The reason why no schema can describe the records of `target`. Empty if the records may be
+    Examples or, with `sequences`, SequenceExamples, as is assumed of files without a manifest.
     """
     kind = adopted_kind(target.manifest)
     if kind is PayloadKind.EXAMPLE or (sequences and kind is PayloadKind.SEQUENCE_EXAMPLE):
@@ -113,7 +114,8 @@ _Ints = npt.NDArray[np.int64]
 class Table(NamedTuple):
     """A table of records of a batch that have the same layout.
 
-    Each feature has a single value or, for floats, the same number of values in each record.
+    In each record, a feature has one value. A feature of floats may have several, but the same
+    number in all records.
     """
 
     positions: _Ints

@@ -32,7 +32,7 @@ _ColumnCheck = Callable[[bytes, Column], _Bools]
 
 
 class _Plan(NamedTuple):
-    """The checks for records of a layout that can conform to the schema."""
+    """The checks for the records of one layout, if such records can conform to the schema."""
 
     checks: tuple[tuple[int, _ColumnCheck], ...]
     """Each check, with the number of its slot."""

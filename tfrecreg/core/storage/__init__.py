@@ -1,7 +1,8 @@
 """All access to files goes through this package. It never replaces files behind URLs.
 
-A storage has a root. Every path passed to it is relative and POSIX and stays below that root. So a
-name in data cannot lead outside the root, and a path in a manifest is a path in the storage.
+A storage has a root. It takes only relative POSIX paths that stay below its root. So a file name
+that comes from data cannot lead outside the root, and the paths in a manifest can be used as they
+are.
 
 `interface` defines what a storage can do. `local` implements it for POSIX files, `remote` and
 `listed` implement it for URLs. Module `raw` chooses the storage for a place and joins paths to a

@@ -6,14 +6,14 @@
     CACHE/tfrecreg-blocks-1/3f/3f…-22-12.block  a block; its name has file, size and number
     CACHE/tfrecreg-blocks-1/3f/3f…-22-12.part   an unfinished block, locked by its writer
 
-A block gets its name when it is complete. If another process is writing a block, a process that
-wants the block waits for it. A killed process leaves an unlocked ``.part``. The next process that
-wants the block overwrites it, or an eviction removes it. Bytes are counted before they are written,
-so the limit holds even if processes are killed. After a kill, the count may be too high until the
-next eviction corrects it.
+A block gets its name when it is complete. A process that needs a block waits while another process
+writes it. A killed process leaves an unlocked ``.part``. The next process that needs the block
+overwrites this file, or an eviction removes it. Bytes are counted before they are written, so the
+limit holds even if processes are killed. The count may then be too high until the next eviction
+corrects it.
 
-The least recently used blocks are evicted first. Readers that have an evicted block open can still
-read it, because a file exists until it is closed.
+The least recently used blocks are evicted first. A reader that opened a block before its eviction
+can still read it, because the system keeps a removed file until it is closed.
 
 Blocks are not verified here. The reader of the records verifies them and makes the cache drop a
 damaged block.
@@ -72,11 +72,11 @@ def open_cache(folder: str | os.PathLike[str] | None, limit: int | str | None) -
         return None
     if folder is None or limit is None:
         raise UsageError(
-            'name both `cache` and `cache_limit`: `cache="/local/cache", cache_limit="50GB"`',
+            'give both `cache` and `cache_limit`: `cache="/local/cache", cache_limit="50GB"`',
         )
     place = os.path.expanduser(os.fsdecode(folder))
     if is_url(place) or not place or "\0" in place:
-        raise UsageError(f"`cache` should be a folder of this machine, found `{place}`")
+        raise UsageError(f"`cache` should be a folder on this machine, found `{place}`")
     try:
         size = parse_size(limit)
         if size < LEAST_LIMIT:
@@ -214,8 +214,8 @@ class BlockCache:
         return data
 
     def _turn(self, path: str, part: str) -> int | None:
-        """Open and lock the block's ``.part``. Returns its descriptor, or None if the block exists
-        or if another process takes too long to write it.
+        """Open and lock the block's ``.part``. Returns its descriptor. Returns None if the block
+        exists, or if another process takes too long to write the block.
         """
         end = time.monotonic() + _PATIENCE
         os.makedirs(os.path.dirname(part), exist_ok=True)
@@ -309,7 +309,7 @@ class BlockCache:
 
 
 def _removed_if_free(part: str) -> bool:
-    """Remove the ``.part`` of a killed process. Returns False if its writer is alive."""
+    """Remove a ``.part`` whose writer was killed. Returns False if the writer is alive."""
     try:
         handle = os.open(part, os.O_RDWR | os.O_CLOEXEC)
     except FileNotFoundError:

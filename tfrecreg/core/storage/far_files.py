@@ -1,9 +1,9 @@
 """Files behind URLs, read through a cache of blocks. Missing blocks are fetched in parallel.
 
-A missing block is fetched as a whole and kept, if there is room or if much of the block is needed
-soon. Otherwise only the requested bytes are fetched. So if a random order covers more bytes than
-fit into the cache, some records come from the cache. Each other record costs one small request, not
-a whole block.
+If there is room for a missing block, or if much of it is needed soon, the whole block is fetched
+and kept. Otherwise only the requested bytes are fetched. So if records are read in random order and
+do not all fit into the cache, some of them come from the cache, and each of the others costs one
+small request, not a whole block.
 
 A block is kept only if a check after its arrival shows that the file did not change.
 
@@ -149,14 +149,16 @@ class FarFiles:
         return 2 * size <= self.cache.limit
 
     def expect(self, requests: Iterable[Future[bytes | None]]) -> None:
-        """Wait for requests. If a request failed, reading the same bytes raises its error later."""
+        """Wait for requests. The error of a failed request is raised later, when its bytes are
+        read.
+        """
         for each in requests:
             with suppress(StorageError):
                 awaited(each)
 
     def file(self, root: str, entry: Entry) -> FarFile | None:
-        """The file in its present state. None if it is read without the cache. A file on a disk
-        needs no cache. If a store has neither times nor ETags, changes would not be noticed.
+        """The file in its present state. None if the file is on a disk, or if its store has neither
+        times nor ETags, so that the cache could not notice a change of the file.
         """
         return FarFile(self, root, entry) if is_url(root) and entry.mtime_ns else None
 
@@ -200,7 +202,7 @@ class FarFiles:
         return coming
 
     def is_known(self, file: FarFile) -> bool:
-        """Whether the cache had all blocks of the file when it was last asked."""
+        """Whether the last search of the cache found all blocks of the file."""
         known = self._known.get(file.key)
         return known is not None and len(known) * self.cache.block_bytes >= file.entry.size
 

@@ -4,8 +4,8 @@ No other module uses fsspec. Requests are repeated after temporary errors: a cut
 status 503, a timeout. `TFRECREG_REMOTE_ATTEMPTS` (6) limits the number of attempts, and
 `TFRECREG_REMOTE_SECONDS` (240) their total time. One attempt takes at most a quarter of that time.
 
-Before a library's message is shown, the queries of URLs are removed from it, and so are the values
-of environment variables that hold secrets.
+Before a library's message is shown, the queries of URLs and the values of environment variables
+that hold secrets are removed from it.
 
 Requests run in daemon threads, so the process can end before they do. :func:`at_once` uses the same
 threads as the code that reads ahead.
@@ -155,7 +155,7 @@ def kind_of_error(error: BaseException) -> ErrorKind:
 
 
 def _first(error: BaseException) -> BaseException:
-    """The underlying error. After any failure of a web server, fsspec reports a missing file."""
+    """The underlying error: fsspec reports errors of web servers as missing files."""
     cause = error.__cause__
     is_web = isinstance(cause, TimeoutError) or type(cause).__module__.startswith("aiohttp")
     return cause if cause is not None and is_web and isinstance(error, FileNotFoundError) else error
@@ -216,7 +216,7 @@ does not end the wait.
 class DaemonThreads:
     """Threads of this process. They call the submitted functions in order.
 
-    With the threads of an executor, the process could not end before the last request ends.
+    The threads of an executor would keep the process from ending until the last request ends.
     """
 
     def __init__(self, count: int, name: str) -> None:
@@ -266,7 +266,7 @@ def at_once(function: Callable[[S], T], tasks: Iterable[S]) -> Generator[T, None
 
     Each call sees the context variables of its caller. At most ``2 * AT_ONCE`` calls are submitted
     at a time. After an error, no further call begins, and the error is raised when the running
-    calls have ended. An interrupt does not wait for them.
+    calls have ended. An interrupt does not wait for the running calls.
     """
     waiting: deque[Future[T]] = deque()
     try:

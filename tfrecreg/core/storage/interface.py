@@ -117,8 +117,9 @@ class Writer(Unfinished, Protocol):
 class Readable(Protocol):
     """A tree of files under one root, which is a folder or a URL. Picklable, for worker processes.
 
-    `open`, `read` and `list` of a given path follow symbolic links to any target, because raw data
-    and caches are often such links. `stat` does not follow links out of the root unless asked to.
+    `open`, `read` and `list` follow the symbolic links in their path to any target, because raw
+    data and caches are often such links. `stat` follows a link out of the root only with
+    ``follow="all"``.
     """
 
     @property
@@ -185,8 +186,8 @@ class Readable(Protocol):
 class Storage(Readable, Protocol):
     """A tree of files on a disk, which can be written, moved and replaced.
 
-    A method that would write, move or remove through a link that leaves the root raises a
-    UsageError.
+    If a link on the way to a path leads out of the root, a method that writes, moves or removes
+    raises a UsageError.
     """
 
     def local_path(self, path: str = "") -> str: ...
@@ -215,8 +216,8 @@ class Storage(Readable, Protocol):
         """Make the names in a folder durable."""
 
     def link(self, source: str, target: str, *, origin: Readable | None = None) -> None:
-        """Link the file `source` of `origin`, a local storage, to `target`, whose name must be
-        free. If a hard link fails, the file is copied.
+        """Create `target` as a hard link to the file `source` of `origin`, a local storage. The
+        name `target` must be free. If the link fails, the file is copied.
         """
 
     def remove(self, path: str) -> None:

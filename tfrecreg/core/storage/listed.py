@@ -43,7 +43,7 @@ def listed_storage(url: str) -> RawStorage:
     if shown != url:
         raise UsageError(
             f"raw data are not read from `{shown}`: the URL holds a password or a query",
-            hint="name a folder without either, and put credentials into the environment: "
+            hint="give the folder's URL without it, and put credentials into the environment: "
             f"{DOCS}/remote-data.md",
         )
     return ListedStorage(named_url(url))

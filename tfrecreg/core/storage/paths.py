@@ -1,4 +1,4 @@
-"""Checks paths for a local storage, reads URLs, and words the errors of file systems.
+"""Checks paths for a local storage, parses URLs, and writes the messages for file system errors.
 
 Code that opens a dataset asks several times about each file: is it a file, does it have an index,
 did it change? Inside :func:`looks_remembered`, each URL is requested once.
@@ -81,7 +81,7 @@ def refusal(action: str, path: str, error: OSError, rest: str = "") -> StorageEr
 
 
 def expect_small(size: int, limit: int, path: str) -> None:
-    """Refuse a file of more than `limit` bytes, which would be read as a whole."""
+    """Refuse to read a whole file at once if it has more than `limit` bytes."""
     if size > limit:
         raise StorageError(
             f"`{path}` has {size} bytes, more than the {limit} that are read at once"
@@ -169,7 +169,7 @@ def is_url(text: str) -> bool:
 
 
 def expect_no_url(text: str, why: str) -> None:
-    """Refuse a URL where a path is expected. As a path, it would begin with a folder ``s3:``."""
+    """Refuse a URL where a path is expected: the path would begin with a folder ``s3:``."""
     if is_url(text):
         raise UsageError(f"`{without_secrets(text)}` is a URL, and {why}")
 

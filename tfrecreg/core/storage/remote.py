@@ -212,7 +212,7 @@ class RemoteStorage(Readable):
     def _from_listings(self) -> dict[str, Info] | None:
         """The mapping that remembers facts from listings; None if such facts must not be used.
 
-        Only S3 is known to give the same facts in a listing and in a request about a file.
+        Only S3 is known to give the same facts about a file in a listing and in a request.
         """
         return remembered() if self.root.startswith(_S3) else None
 

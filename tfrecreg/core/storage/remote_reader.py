@@ -250,7 +250,7 @@ def transfer_error(shown: str) -> TransferError:
 
 
 class ReadingFile(io.RawIOBase):
-    """Reads a file of a storage at any offset. The owner of the reader closes it."""
+    """Reads a file of a storage at any offset. Does not close the `reader`: its owner does."""
 
     def __init__(self, reader: Reader) -> None:
         super().__init__()
@@ -362,7 +362,7 @@ def taken(root: str, path: str) -> bytes | None:
 
 
 class HeldReader(Reader):
-    """Reads a file of a store whose bytes are in memory."""
+    """Reads a file of a store from bytes that are already in memory."""
 
     def __init__(self, shown: str, data: bytes, opened: Callable[[], Reader]) -> None:
         self._shown, self._data, self._opened = shown, data, opened

@@ -69,8 +69,8 @@ def replace(source: str, target: str, top: str) -> None:
     ``<source>.old`` to `source`. If the process is killed after the first rename, `target` does not
     exist, the new folder is at `source`, and the old folder is at ``<source>.old``. If it is killed
     after the second rename, the new folder is at `target`, the old folder is at ``<source>.old``,
-    and `source` does not exist. In both cases the same call again completes the work. If the second
-    rename fails, the first rename is undone at once.
+    and `source` does not exist. In both cases, repeating the call completes the exchange. If the
+    second rename fails, the first rename is undone at once.
     """
     aside = source + ASIDE
     if os.path.lexists(aside):

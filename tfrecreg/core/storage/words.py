@@ -133,10 +133,10 @@ def look_at(words: Iterable[str]) -> None:
 
 def look_ahead(files: Iterable[tuple[Readable, str]]) -> None:
     """Get the facts about many shards with one listing. Call it in a block of
-    :func:`~tfrecreg.core.storage.paths.looks_remembered`, which keeps them.
+    :func:`~tfrecreg.core.storage.paths.looks_remembered`, which keeps these facts.
 
-    Files that are not shards are ignored, because a listing could find any number of files with the
-    same beginning.
+    Files that are not shards are ignored, because a listing by the first part of their names could
+    return any number of other files.
     """
     sets: dict[tuple[Readable, str], list[str]] = {}
     for storage, path in files:

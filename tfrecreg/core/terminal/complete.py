@@ -93,7 +93,7 @@ def _releases_of(registry: Registry, name: str) -> list[str]:
 
 
 def named_by(record: str, *others: str) -> Complete:
-    """Complete the names of a kind of plugins. The kind is the class of its records."""
+    """Complete the names of one kind of plugins: those with a record of the class `record`."""
 
     def names(ctx: click.Context, incomplete: str) -> Iterable[str]:
         del ctx, incomplete

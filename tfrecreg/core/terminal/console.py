@@ -140,7 +140,7 @@ def print_facts(console: Console, facts: Iterable[tuple[str, str]]) -> None:
 
 
 def stdout() -> Console:
-    """The console for results. It does not interpret markup or emoji, or highlight anything."""
+    """The console for results. It prints markup as plain text, and highlights nothing."""
     return _console(sys.stdout)
 
 

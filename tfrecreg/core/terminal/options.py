@@ -74,8 +74,8 @@ def jobs_option(function: F) -> F:
 
 
 class PluginOption(click.Option):
-    """An option that takes the name of a plugin: its help and its completion list the available
-    plugins.
+    """An option that takes the name of a plugin. Its help lists the available plugins, and the
+    shell completes their names.
     """
 
     def __init__(self, *arguments: Any, record: str, **more: Any) -> None:

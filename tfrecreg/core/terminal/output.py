@@ -76,7 +76,7 @@ def write_json(document: object, path: str | None = None) -> None:
 
 
 def _is_stream(path: str) -> bool:
-    """Whether it is a pipe or device, which must not be replaced by a file."""
+    """Whether `path` is a pipe or device, which must not be replaced by a file."""
     try:
         mode = os.stat(path).st_mode  # noqa: PTH116 - as above
     except OSError:
@@ -128,7 +128,7 @@ class PluginFormat:
         """Whether the format gave validators to a check. If so, the format may show records."""
 
     def look(self, target: Target) -> list[tuple[PluginId, Validator]]:
-        """Its validators for a target, each with its plugin."""
+        """The validators that the format has for a target, each with the plugin of the format."""
         from tfrecreg.core.check.scan.interface import Validator
 
         found = called(self._plugin_id, "look", lambda: list(self._inner.look(target)))

@@ -185,7 +185,7 @@ class _Requested:
 
     @classmethod
     def of(cls, session: Session, options: Mapping[str, Any]) -> _Requested:
-        """The request in the options of a call, which may be invalid."""
+        """Read the request from the options of a call. The options may be invalid."""
         # If the arguments do not parse, click has replaced some values by its own.
         texts = {name: value for name, value in options.items() if isinstance(value, str)}
         several = options.get("targets")
@@ -213,7 +213,7 @@ class _Requested:
                 write_text(path, "")
 
     def tell(self, error: TfrecregError) -> None:
-        """Write why the command failed, in the requested report format."""
+        """Write the reason for the failure of the command, in the requested report format."""
         # A write error either is the command's failure or matters less than it.
         if self.saved is not None:
             with suppress(UsageError):

@@ -66,7 +66,7 @@ class Session:
         return ConsoleProgress()
 
     def context(self, engine: Engine | None = None) -> Context:
-        """The registry of this call, as the user named it, and its engine and progress."""
+        """The registry (as the user named it), the engine and the progress of this call."""
         return {"registry": self.registry, "engine": engine, "progress": self.progress()}
 
     def print_json(self, document: object, output: str | None = None) -> None:
@@ -76,7 +76,7 @@ class Session:
         write_json({"format_version": JSON_VERSION, **json_data(document)}, output)
 
     def printed_json(self, document: object) -> bool:
-        """Print a result as JSON if the call asks for that; otherwise the command prints text."""
+        """If the call asks for JSON, print a result as JSON and return True."""
         if self.as_json:
             self.print_json(document)
         return self.as_json
@@ -142,7 +142,7 @@ def session_command(
 
 
 def command_at(place: str) -> click.Command:
-    """The command at ``module`` or ``module:function``; without a function, `command`."""
+    """The command at ``module:function``, or the function `command` of ``module``."""
     module, _, name = place.partition(":")
     command: click.Command = getattr(import_module(module), name or "command")
     return command

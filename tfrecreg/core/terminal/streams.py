@@ -1,4 +1,4 @@
-"""Streams for stdout and stderr that record the first error of a write.
+"""Streams for stdout and stderr that record the first write error.
 
 An `OSError` of a stream looks like an `OSError` of any file. When a command ends, the two must
 be distinguished: a stream fails because of a full disk or a closed pipe, but any other `OSError`
@@ -27,7 +27,7 @@ class _Output(io.FileIO):
 
 
 def watch_streams() -> None:
-    """Make streams for stdout and stderr that record the first error of a write. If one of them is
+    """Make streams for stdout and stderr that record the first write error. If stdout or stderr is
     closed, the first write to it fails.
     """
     for name, descriptor in (("stdout", 1), ("stderr", 2)):

@@ -44,7 +44,7 @@ _LINE = re.compile(r"^    (\w+): (.*(?:\n     .*)*)", re.MULTILINE)
 
 
 def options_of(verb: str, *without: str, **settings: str | Mapping[str, Any]) -> Callable[[F], F]:
-    """Give a command the options of a verb. It gets their values by parameter name.
+    """Give a command the options of a verb. The command gets the values by parameter name.
 
     Args:
         verb: the module in the library and the method, for example ``files:Verbs.check``.

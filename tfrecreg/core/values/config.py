@@ -97,8 +97,8 @@ class Waiver:
 
 
 def is_named(found: Finding | Code, pattern: str) -> bool:
-    """Whether `pattern` matches `found`. Gates and waivers have such patterns: ``CODE`` or ``CODE
-    DETAIL``, as globs.
+    """Whether `pattern` matches `found`. In gates and waivers, a pattern is a glob ``CODE``, or two
+    globs ``CODE DETAIL``.
 
     DETAIL has to match either the finding's message or the detail of every place. If the finding
     has more places than it lists, only its message is compared. A DETAIL never matches a
@@ -118,7 +118,7 @@ def is_named(found: Finding | Code, pattern: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Lowered:
-    """The number of findings of one code whose severity a gate lowered."""
+    """How many findings of one code a gate lowered in severity."""
 
     code: str
     own: Severity

@@ -1,4 +1,4 @@
-"""The exceptions of this package, with exit codes and hints, and the install commands in hints.
+"""The exceptions of this package with their exit codes and hints; install commands for hints.
 
 Each error that a user may meet is a :class:`UsageError` (a bad reference, option, path or input), a
 :class:`RefusedError` (findings, or a version number that is too low) or a :class:`FailureError`
@@ -268,7 +268,7 @@ class UnknownPluginError(PluginError):
 class StorageError(FailureError):
     """The file system or a store refused an operation.
 
-    If an :class:`OSError` is the reason, ``__cause__`` is this `OSError`, and it has the errno.
+    If an :class:`OSError` is the reason, ``__cause__`` is this `OSError`, which has the errno.
     """
 
 

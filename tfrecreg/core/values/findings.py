@@ -28,8 +28,8 @@ class Severity(str, Enum):
 
 
 class TensorflowOutcome(str, Enum):
-    """What TensorFlow does at a fault. It reads the file with the compression in the manifest, or
-    with the file's own if there is no manifest:
+    """What TensorFlow does at a fault. It reads the file with the compression that the manifest
+    states; without a manifest, with the compression that the file has:
     https://github.com/tfrecreg/tfrecreg/tree/main/docs/integrity.md
     """
 

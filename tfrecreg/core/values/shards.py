@@ -202,8 +202,9 @@ def is_split_word(text: str) -> bool:
 
 
 def folder_split(name: str, *, tfx: bool = False) -> str:
-    """The split in a folder's name, in the same spelling; empty if there is none. Such names are
-    ``valid``, ``flowers_test``, ``train_set`` and, with `tfx`, ``Split-train``.
+    """The split in a folder's name, spelled as it is there; empty if the name has no split. Such
+    names are ``valid``, ``flowers_test`` and ``train_set``; with `tfx`, only ``Split-train`` and
+    the like.
     """
     match = (_TFX_FOLDER if tfx else _SPLIT_FOLDER).fullmatch(name)
     return match["split"] if match is not None else ""
@@ -226,8 +227,8 @@ def normal_splits(names: Iterable[str]) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShardPolicy:
-    """The requested number or size of a split's shards. At most one of the four may be set. If none
-    is set, TFDS's rule applies.
+    """The requested number or size of a split's shards. At most one of the four fields may be set.
+    If none is set, TFDS's rule applies.
     """
 
     shards: int | None = None
@@ -288,8 +289,8 @@ def _as_tfds(records: int, total: int) -> int:
     """The number of shards by TFDS's rule (`ShardConfig.calculate_number_shards` in
     `shard_utils.py`).
 
-    If a split has few but large records, no number may satisfy TFDS's rule. TFDS then puts all
-    records into one shard. This function keeps each shard near 1 GiB.
+    If a split has few but large records, it is possible that no number satisfies TFDS's rule. TFDS
+    then puts all records into one shard. This function instead keeps each shard near 1 GiB.
     """
     fewest, most = max(1, total // _MAX_SHARD), max(1, total // _MIN_SHARD)
     if fewest > 1024:
@@ -333,7 +334,7 @@ def class_name(names: Mapping[int, str], label: int) -> str:
 
 
 def collision(names: Iterable[str]) -> str:
-    """A clause about two names that differ only in case or Unicode normal form; empty if no two do.
+    """A clause about two names that differ only in case or Unicode normal form; empty if none do.
 
     One of the two is nearly always a mistake, made on a system for which both names are the same.
     """

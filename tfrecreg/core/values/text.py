@@ -36,8 +36,8 @@ def safe(text: str, *, limit: int = 200) -> str:
     code points, separators other than the space, or invisible. A backslash is doubled. ``\x80`` to
     ``\xff`` are bytes of a name that was not UTF-8. ``::`` at the beginning and ``##[`` anywhere
     are commands in GitHub's logs, so their first character is escaped. Different texts have
-    different results, unless they are cut. The result has at most `limit` characters. An ellipsis
-    marks a cut, and no escape is split.
+    different results, unless the results are cut. The result has at most `limit` characters. An
+    ellipsis marks a cut, and no escape is split.
 
     Args:
         text: any text. If it contains a name that is not UTF-8, it has surrogate escapes.
@@ -74,7 +74,7 @@ def safe_message(text: str, *, limit: int = 2000) -> str:
 
 def safe_value(value: bytes, *, limit: int = 60) -> str:
     """A value that should be text, escaped as in :func:`safe`. Bytes that are not UTF-8 are escaped
-    as well. Only as many bytes are decoded as can be shown.
+    as well. The bytes after those that can be shown are not decoded.
     """
     return safe(value[: 4 * limit + 4].decode("utf-8", "surrogateescape"), limit=limit)
 
@@ -210,10 +210,10 @@ def overrides(thing: object, base: type, name: str) -> bool:
 def json_data(value: object) -> Any:
     """A result as objects, lists and values that JSON can hold.
 
-    A record becomes an object with its fields, except fields that its `repr` omits. A record whose
-    document has other keys has a method `to_json`, which returns the document. The document may
-    contain records. JSON has no NaN and no infinity, so NaN becomes null and infinity becomes a
-    word. A value of any other type becomes its text.
+    A record becomes an object with its fields, except fields that its `repr` omits. If a record
+    needs other keys in JSON, its method `to_json` returns the object, which may contain records.
+    JSON has no NaN and no infinity, so NaN becomes null and infinity becomes a word. A value of any
+    other type becomes its text.
     """
     if isinstance(value, Enum):
         return value.value

@@ -80,7 +80,7 @@ def _folders(value: object) -> set[str]:
 
 
 def perform_work(work: bytes) -> bytes:
-    """In a worker: run a task from :func:`pack`, and pack its outcome. A library may run it twice.
+    """In a worker: run a task from :func:`pack`; pack its outcome. A library may run a task twice.
 
     This function never raises an `Exception`. So if a future has an exception, the library failed.
     """
@@ -97,7 +97,7 @@ def _expect_same(theirs: dict[str, str], folders: list[str]) -> None:
     """Raise an error if this worker lacks one of the folders, or if its versions differ from those
     in the command.
 
-    A distribution that only the worker has is not used, so it is not compared.
+    Distributions that exist only in the worker are not compared, because they are not used.
     """
     worker, mine = f"the worker on `{socket.gethostname()}`", versions()
     for name, version in theirs.items():
@@ -160,8 +160,8 @@ class ExecutorEngine(ExtensionPoint, Engine):
         """
 
     def cancel(self, futures: Sequence[Future[bytes]]) -> None:
-        """Stop tasks whose results are not needed. Running tasks are awaited, because they
-        write.
+        """Stop tasks whose results are not needed. Wait for running tasks, because they write
+        files.
         """
         wait([future for future in futures if not future.cancel()])
 
@@ -228,7 +228,7 @@ class ExecutorEngine(ExtensionPoint, Engine):
 
     @contextmanager
     def _asking(self) -> Iterator[None]:
-        """The context for all calls of a subclass and its library. It converts their errors."""
+        """Convert the errors of a call to the subclass or its library."""
         try:
             yield
         except TfrecregError:

@@ -159,7 +159,7 @@ def perform(work: bytes) -> bytes:
 
 
 def packed_error(error: Exception) -> bytes:
-    """In a worker: pack `error` as an outcome. :func:`result_of` raises it from there."""
+    """In a worker: pack `error` as an outcome. :func:`result_of` raises it in the parent."""
     summary = safe("".join(traceback.format_exception_only(type(error), error)).strip())
     trace = "".join(traceback.format_exception(error))
     try:

@@ -175,8 +175,8 @@ class Pool:
 
 @contextmanager
 def interrupts_held() -> Iterator[None]:
-    """Delay ^C until after the ``with`` block. A process that is started in the block does not get
-    it.
+    """Delay ^C until after the ``with`` block. A process that is started in the block never gets
+    the ^C.
 
     That process starts with the signal blocked, so its imports cannot be interrupted.
     """

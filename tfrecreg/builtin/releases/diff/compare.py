@@ -412,8 +412,8 @@ def follow_images(
     """Find the partners of removed and added examples by their images.
 
     An ImageFolder names its records by paths, so an image that moves from one split to another gets
-    another key, and often another record (which contains its file name). Only the bytes of the
-    image stay the same.
+    another key, and often another record, because the record contains the file name. Only the bytes
+    of the image stay the same.
 
     Different images in two splits are two examples even if their keys are equal, because keys may
     be positions. If the bytes of a record are missing, only keys are compared.
@@ -458,7 +458,7 @@ def follow_images(
 
 
 def _rows(side: Side, splits: dict[str, int], places: Places, digests: _Digests) -> IndexRows:
-    """Rows of the records that have images. They hold digests of images instead of records."""
+    """Rows of the records that have images, with digests of the images, not of the records."""
     has_image = digests.any(axis=1)
     places = places[has_image]
     rows = np.zeros((len(places), WIDTH), np.uint8)

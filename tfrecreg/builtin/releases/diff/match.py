@@ -156,7 +156,7 @@ def _lower(rows: IndexRows, cut: bytes) -> int:
 def _matches(
     first: IndexRows, second: IndexRows, width: int
 ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """The positions of partners: the n-th row with a beginning on each side, if both have one.
+    """The positions of partners: the n-th rows of both sides that have the same beginning.
     NumPy pads the beginnings with NUL bytes, which is harmless because all have the same length.
     """
     before, after = (
@@ -182,7 +182,7 @@ class Pairs:
     after: Places
 
     def __len__(self) -> int:
-        """The number of pairs; for records that only one side has, their number."""
+        """The number of pairs, or of records if only one side has them."""
         return max(len(self.before), len(self.after))
 
     def __getitem__(self, which: slice | npt.NDArray[np.bool_]) -> Pairs:

@@ -118,8 +118,8 @@ _TENSORS = "tensor_representation_group["
 
 
 def compare_meaning(before: Side, after: Side) -> tuple[list[str], list[str]]:
-    """Reasons that say which meanings of records were lost, and which are new, even if the records
-    differ.
+    """Two lists of reasons: which meanings of values were lost, and which are new. Differences
+    between the records do not matter.
     """
     losses, gains = list[str](), list[str]()
     old_maps, new_maps = before.manifest.labels, after.manifest.labels
@@ -382,7 +382,7 @@ def classify(
     parent: Resolved | None, build: Resolved, progress: Progress = SILENT
 ) -> tuple[Change, str]:
     """The smallest legal step from a parent release to a build, and why. The second result is a
-    hint. It is empty unless missing bytes hide whether a smaller step is legal.
+    hint if a smaller step may be legal but bytes are missing; otherwise it is empty.
 
     Records that changed are read, so that the reasons can name features and count labels.
     """

@@ -31,7 +31,7 @@ _TABLE_AFTER = 256
 
 
 class Mixing:
-    """Gives the record at each place. One numbering covers all members' records. Picklable."""
+    """Gives the record at each place. Numbers count the records of all members. Picklable."""
 
     def __init__(self, records: Sequence[int], counts: Sequence[int], seed: int) -> None:
         self.records, self.counts, self.seed = tuple(records), tuple(counts), seed
@@ -70,7 +70,7 @@ class Mixing:
         return found
 
     def _kept(self, epoch: int, asked: int) -> RecordNumbers | None:
-        """The records of an epoch as a table; None until the table is worth the time."""
+        """The records of an epoch as a table; None until a table would save time."""
         if self._table[0] != epoch:
             self._asked += asked
             if self.places > _TABLE_PLACES or self._asked < _TABLE_AFTER + self.places // 16:

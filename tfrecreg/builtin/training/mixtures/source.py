@@ -80,7 +80,7 @@ class Mixture(ReadsBatches):
         return f"<Mixture of {len(self)} places an epoch: {shown}>"
 
     def __getitem__(self, place: SupportsIndex) -> Any:
-        """The element at a place. Places from `len` on belong to later epochs.
+        """The element at a place. Places from ``len(mixture)`` on belong to later epochs.
 
         Raises:
             NoSuchRecordError: the place is before the first one. It is also an IndexError.
@@ -279,7 +279,7 @@ _SHOWN = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberReport:
-    """Compares how many elements of a member were handed out with how many were expected."""
+    """Compares the number of handed-out elements of a member with the expected number."""
 
     name: str
     """The name of the member, escaped."""
@@ -355,11 +355,11 @@ def report_of(
     members: Mapping[str, DataSource],
     times: Sequence[Counts],
 ) -> MixtureReport:
-    """Compare the elements in a certificate with the planned number of elements of each record.
+    """For each record, compare the number of its elements in a certificate with the planned number.
 
     If several members hold the same record, its elements count for the first of these members until
-    it has its share. Further elements count for the next member. Any surplus counts for the first
-    member.
+    that member has its share. Further elements count for the next member. Any surplus counts for
+    the first member.
     """
     if certificate.identity != identity:
         raise UsageError("the certificate is about another mixture")

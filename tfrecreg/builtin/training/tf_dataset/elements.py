@@ -1,7 +1,7 @@
 """Makes tensors of a batch of payloads: parses all in one call, decodes, resizes, pads.
 
-If all steps of a list have one shape, it is ragged only along its steps. If the steps differ in
-length, the list is also ragged along a second dimension. The context is parsed as an Example,
+If all steps of a list have one shape, the list is ragged only along its steps. If the steps differ
+in length, the list is also ragged along a second dimension. The context is parsed as an Example,
 because TensorFlow 2.16's `tf.io.parse_sequence_example` refuses a context of fixed shape for a
 batch without records.
 """
@@ -309,7 +309,7 @@ def _centre(images: Any, height: Any, width: Any) -> Any:
 
 def _inside(images: Any, height: Any, width: Any) -> tuple[Any, tuple[Any, Any]]:
     """The largest size that fits into `height` and `width` and keeps the proportions of the images.
-    Its sides are rounded down. The second pair has the top and left edge for centering.
+    Its sides are rounded down. The second pair is the top and left offset that centers the image.
 
     `tf.image.resize_with_pad` computes the same, but refuses images so thin that a side becomes 0.
     """

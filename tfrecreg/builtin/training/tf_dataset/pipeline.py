@@ -218,7 +218,7 @@ def _kept(elements: Any, options: PipelineOptions, buffer: int, total: int) -> A
 def _gathered(elements: Any, total: int, order: Any) -> Any:
     """Keep the elements in one tensor per feature, and make batches of them.
 
-    A single gather makes a batch, which is far faster than handing over its elements one by one.
+    One gather per batch is far faster than handing over the elements one by one.
     """
     data = tf.data
     # The shuffle asks for a second element, so the cache sees the end and counts as filled.

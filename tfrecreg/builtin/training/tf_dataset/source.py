@@ -2,7 +2,8 @@
 
 A later `ignore_errors` would swallow an error of the reader. So a batch with missing records ends
 with a mark: a negative number, which encodes the place, and an empty payload. Selected, remote and
-large records are read by their numbers: TensorFlow's reader would read all records before them.
+large records are read by their numbers: TensorFlow's reader would also read all records that
+precede them.
 
 Errors of :func:`checked_map` name shard, record and key. A batch that fails is dropped, which
 leaves a gap in the numbers of the batches. Records are examined one by one only after such a gap.
@@ -118,7 +119,7 @@ def share_of_host(
 def read_payloads(
     records: SplitRecords, pieces: Pieces, compression: str, turns: Turns
 ) -> tf.data.Dataset:
-    """Batches of numbers, int64 of shape (n,), and payloads, strings of shape (n,)."""
+    """Batches of numbers (int64) and payloads (strings), both of shape (n,)."""
     data, int64 = tf.data, tf.int64
     kind = "GZIP" if compression == "gzip" else ""
     is_far = isinstance(pieces, NumberedRecords) and pieces.far is not None
@@ -217,7 +218,7 @@ def _in_turn(
 
 
 def describe_marks(records: SplitRecords, numbers: Sequence[int], look: DamageSearch) -> str:
-    """The fault according to the marks among these numbers. Empty if no number is a mark."""
+    """The fault that a mark among these numbers encodes. Empty if no number is a mark."""
     for number in numbers:
         if number < 0 and number % 2 == 0:
             return records.why_more((-2 - number) // 2)

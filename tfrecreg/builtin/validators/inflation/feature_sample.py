@@ -59,7 +59,7 @@ class Range:
 
 
 def byte_levels(values: npt.NDArray[Any]) -> npt.NDArray[np.uint8] | None:
-    """Convert numbers back to bytes, if they may be scaled and shifted bytes: ``x / 255 - 0.5``.
+    """Convert numbers back to bytes if they may have been computed as in ``x / 255 - 0.5``.
 
     Such numbers lie on at most 256 evenly spaced levels.
     """
@@ -110,7 +110,7 @@ _LEVEL = 6
 
 
 def png_bytes(pixels: Pixels) -> int:
-    """Size in bytes of the pixels as a PNG whose filters are chosen row by row, as libpng does.
+    """Size in bytes of the pixels as a PNG, with a filter per row that is chosen as in libpng.
 
     TensorFlow and Pillow write such files. The PNG is made, but only its size is kept. Source: W3C
     Portable Network Graphics, third edition, section 9 (filtering) and 12.7 (choice of the filter:

@@ -69,8 +69,8 @@ class Repeats:
             self.add(digest, size, times)
 
     def measured(self) -> tuple[float, float]:
-        """How often a value occurs on average, and which fraction of the bytes, 0 to 1, repeats an
-        earlier value.
+        """How often a value occurs on average, and the fraction (0 to 1) of the bytes that repeat
+        an earlier value.
         """
         self._forget()
         if not self.seen:

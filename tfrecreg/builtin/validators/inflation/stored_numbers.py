@@ -162,7 +162,7 @@ class StoredNumbers(NamedTuple):
 
 
 def numbers_of(name: str, feature: Feature, declared: list[ImageShape]) -> StoredNumbers | None:
-    """The numbers in a feature. None if no number could be stored in another form."""
+    """The numbers in a feature. None for bytes in which no numbers are found."""
     count = feature.count
     if feature.kind is Kind.FLOAT:
         return _stored(np.frombuffer(feature.packed_floats, "<f4"), count, "float", name, declared)

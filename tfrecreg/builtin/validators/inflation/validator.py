@@ -159,7 +159,7 @@ def _commonest(formats: Mapping[str, int]) -> str:
 
 
 def find_causes(total: ShardSizes, raw: RawTotals | None) -> Iterator[Cause]:
-    """The causes to report, because their cures save enough bytes."""
+    """The causes whose cures save enough bytes to be reported."""
     found: list[Cause | None] = []
     for name, sample in sorted(total.samples.items()):
         size, repeats = total.features.get(name, 0), total.repeats.get(name, Repeats())

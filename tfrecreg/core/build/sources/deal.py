@@ -132,8 +132,8 @@ class SourceOptions:
 class Deal:
     """Distributes the items of one split among several splits. Picklable.
 
-    The share of a split is its share of all hashes, so its size is approximate, and adding groups
-    moves no other groups. If a share changes, groups move only between neighbouring splits.
+    Each split gets its share of all hashes, so its size is approximate, and adding groups moves no
+    other groups. If a share changes, groups move only between neighbouring splits.
     """
 
     def __init__(self, options: DealOptions) -> None:
@@ -151,8 +151,8 @@ class Deal:
         splits: Iterator[str] | None = None,
         grouped: Callable[[str], str] = str,
     ) -> Iterator[ListedEntry]:
-        """The entries of a source in their new splits: the next of `splits` for each item, or by
-        hash. `grouped` returns the part of a key that `group` searches.
+        """The entries of a source in their new splits. An item gets the next split of `splits`;
+        without `splits`, a hash decides. `grouped` returns the part of a key that `group` searches.
         """
         others: set[str] = set()
         filled: set[str] = set()
@@ -162,7 +162,7 @@ class Deal:
                     raise UsageError(
                         f"`split` deals `{self._of}` to {listed(self._names)}, but the source has "
                         f"a split `{entry.split}` of its own",
-                        hint="--option split_of=NAME deals another split",
+                        hint="`--option split_of=NAME` deals another split",
                     )
                 others.add(entry.split)
                 yield entry
@@ -184,8 +184,8 @@ class Deal:
             there = f"its splits are {listed(sorted(others))}" if others else "it has no items"
             raise RawDataError(
                 f"`split` deals the split `{self._of}`, but the source has no item in it: {there}",
-                hint=f"--option split_of={others.pop() if len(others) == 1 else 'NAME'} names the "
-                "split to deal",
+                hint=f"`--option split_of={others.pop() if len(others) == 1 else 'NAME'}` names "
+                "the split to deal",
             )
         if missing := {*self._names} - filled:
             raise RawDataError(

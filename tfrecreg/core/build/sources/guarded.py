@@ -1,7 +1,7 @@
 """Guards a source: errors in its calls name the plugin.
 
 Results of a third-party source are checked: a plain tuple is not an item. Results of bundled
-sources are not, because there are millions of them.
+sources are not checked, because there are millions of them.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ class GuardedSource:
         return self._listed("raw_files", partial(_entry, (RawFile,), self._codes))
 
     def items(self) -> Iterator[Item | Skipped | Remark]:
-        """Every item in its final split. Skipped items and remarks may come between."""
+        """Every item in its final split. Skipped items and remarks may come between items."""
         if self._deal is not None and self._deal.options.stratify:
             return deal_strata(self._deal.options, self._with_classes, self._entries)
         entries = self._entries()

@@ -212,7 +212,7 @@ def splits_of_files(paths: Sequence[str], rules: Sequence[str] = ()) -> dict[str
         example, word = next(iter(named.items()))
         raise RawDataError(
             f"`{example}` names the split `{word}`, but `{without}` names none",
-            hint="--option 'splits=train=PATTERN,test=PATTERN' assigns all files",
+            hint="`--option 'splits=train=PATTERN,test=PATTERN'` assigns all files",
         )
     normal = normal_splits(sorted(set(named.values())))
     return {path: normal[word] if word else _DEFAULT_SPLIT for path, word in words.items()}

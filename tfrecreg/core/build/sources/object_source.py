@@ -336,8 +336,8 @@ class ObjectSource(Source, Generic[D, C]):
     whose images :meth:`items` yields. A worker gets the **context**, which is small. There,
     :meth:`example` makes an item's record: it asks :meth:`notes_on` for the annotations, reads the
     image, and joins :func:`image_features` with the features that :meth:`objects` returns. Sources
-    make these with :class:`tfrecreg.core.build.sources.shapes.Boxes` and similar classes, which
-    skip images and drop objects as :class:`ObjectOptions` says.
+    make the features of objects with :class:`tfrecreg.core.build.sources.shapes.Boxes` and similar
+    classes, which skip images and drop objects as :class:`ObjectOptions` says.
     """
 
     def __reduce__(self) -> tuple[object, ...]:

@@ -73,7 +73,7 @@ def fit_box(bbox: Sequence[float] | None, width: int, height: int, clip: float) 
 
 
 def unclipped_box(bbox: Sequence[float] | None, width: int, height: int) -> Box | None:
-    """A bad box without clipping; None without four numbers. Very large numbers become infinity."""
+    """A bad box, not clipped; None if it lacks four numbers. Very large numbers become infinity."""
     if bbox is None or len(bbox) != 4:
         return None
     left, top, across, down = bbox

@@ -1,8 +1,8 @@
-"""Results of the last `check --cached`, for shards that did not change since.
+"""Results of the last `check --cached`, for shards that have not changed since.
 
 Each shard has an entry, a small JSON file with a digest of its own. It holds the shard's size,
 modification time and inode, the totals of the scan, and each validator's part. An entry is used
-only if neither the shard's state nor anything else that a part depends on has changed. It has no
+only if the shard's state and everything else that its parts depend on are unchanged. It has no
 pickles, so none of its content is executed. A check without `--cached` removes the entries of its
 shards, because it may find damage that leaves size, time and inode unchanged.
 
@@ -37,7 +37,7 @@ _LIMIT = 1 << 26
 
 
 class Stamp(NamedTuple):
-    """The state of a shard's file, and of its index, which the scan uses after damage."""
+    """The state of a shard's file, and of the index that the scan uses after damage."""
 
     size: int
     mtime_ns: int
@@ -79,7 +79,7 @@ class ScanCache:
         self._looking, self._digest, self._stamps = looking, digest, {}
 
     def recall(self, number: int, shard: Shard) -> tuple[StreamEnd, list[Part]] | None:
-        """Earlier totals and parts of the shard at position `number`; None if it must be read."""
+        """Cached totals and parts of the shard at position `number`; None if they are unusable."""
         if not self.reuse:
             self._forget(shard)
             return None
@@ -192,7 +192,7 @@ def _digest(shard: Shard, validator: str, key: str) -> str:
 def key_of(
     validator: Validator, target: Target, options: Mapping[str, Any], plugin_id: PluginId
 ) -> str | None:
-    """The key of a validator's parts, without that of their shard; None if they are not cached."""
+    """What the keys of a validator's parts share for all shards; None if parts are not cached."""
     if not isinstance(validator, Cacheable):  # a plugin's class need not inherit from Validator
         return None
     key = validator.part_key(target, options)

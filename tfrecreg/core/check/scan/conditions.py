@@ -19,7 +19,7 @@ _ROOM = "tfrecreg.builtin.query.where"
 def chosen_records(
     target: Target, where: str, *, engine: Engine | None = None, progress: Progress
 ) -> AbstractContextManager[list[npt.NDArray[np.int64]]]:
-    """The numbers of the records that meet the condition, by shard. Read them in this context."""
+    """A context that gives the numbers of the records that meet the condition, by shard."""
     room = import_module(_ROOM)
     found: AbstractContextManager[list[npt.NDArray[np.int64]]] = room.choosing_records(
         target, where, engine=engine, progress=progress

@@ -39,10 +39,11 @@ def keys_of(
 
 
 def index_hints(shard: Shard) -> tuple[Sequence[int], Sequence[tuple[int, int]]]:
-    """From a shard's index, which is read on first use: the offset of each record in the
-    decompressed stream, and for each gzip member its offset in the file and in the stream.
+    """The offset of each record in the decompressed stream, and the offsets of each gzip member
+    in the file and in the stream.
 
-    Without an undamaged index, both are empty.
+    Both come from the shard's index, which is read on first use. Without a sound index, both are
+    empty.
     """
     index = cache(partial(index_of, shard))
     return (

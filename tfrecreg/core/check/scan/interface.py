@@ -236,7 +236,7 @@ class PartCodec(Protocol):
     """Converts parts to bytes and back, without pickle because the bytes may come from anywhere."""
 
     def pack(self, part: Part) -> bytes | None:
-        """A part as bytes; None if it is too large for the cache. Its shard is then read again."""
+        """A part as bytes; None if it is too large for the cache, so each check reads the shard."""
 
     def unpack(self, data: bytes) -> Part:
         """The part. If this raises any exception, `data` is ignored and the shard is read."""
@@ -266,7 +266,7 @@ class Validator(ExtensionPoint, ABC):
     """A frozen dataclass of its options, which ``tfrecreg plugins show`` lists."""
 
     def applies(self, target: Target) -> str | None:  # noqa: ARG002 - a default
-        """The reason why it cannot check `target`, as a short phrase for the report; None if it
+        """Why this validator cannot check `target`, as a short phrase for the report; None if it
         can.
 
         By default it applies to every target.
@@ -304,8 +304,8 @@ class Validator(ExtensionPoint, ABC):
         """Merge `more`, the part of a shard, into `part`, the merged part of the split's earlier
         shards.
 
-        Use it if parts are too large to keep one per shard. If a subclass defines this method,
-        `finish` gets one part per split, with the split's first shard.
+        Define this method if keeping one part per shard takes too much memory. Then `finish` gets
+        one part per split, with the split's first shard.
         """
         raise NotImplementedError  # the scan calls it only on validators that define it
 
@@ -336,4 +336,4 @@ class Cacheable(Protocol):
     part_codec: PartCodec
 
     def part_key(self, target: Target, options: Mapping[str, Any]) -> str | None:
-        """A text of everything that determines the parts, except the shard."""
+        """A text that identifies everything that parts depend on, except the shard."""

@@ -97,8 +97,8 @@ class RecordValidator(Validator):
 
     @abstractmethod
     def look(self, example: Example) -> Look:
-        """The problems of one record, and what it adds to measures. None or an empty text if it has
-        neither.
+        """The problems of one record, and what it adds to measures. If the record has
+        neither, return None or an empty text.
 
         Args:
             example: a record that has all of `features`.

@@ -79,8 +79,8 @@ class Tally:
     Memory is bounded by the number of groups, never by the number of occurrences, so a message says
     only what all occurrences share. The facts of one occurrence go into `Location.detail`.
 
-    The order in which occurrences are added or tallies are merged does not affect counts and
-    locations.
+    Counts and locations do not depend on the order in which occurrences are added and tallies are
+    merged.
     """
 
     def __init__(self) -> None:
@@ -244,8 +244,8 @@ class JsonCodec:
 def add_up(ours: Any, theirs: Any) -> None:
     """Add another shard's dataclass of counts to `ours`, field by field.
 
-    Numbers are summed, sets are united, and objects with `merge` are merged, even in dictionaries.
-    Any other value stays as it is in `ours`.
+    Numbers are summed, sets are united, and objects with a method `merge` are merged. The values of
+    dictionaries are added in the same way. Any other value stays as it is in `ours`.
     """
     for each in fields(ours):
         setattr(ours, each.name, _sum(getattr(ours, each.name), getattr(theirs, each.name)))

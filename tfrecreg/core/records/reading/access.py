@@ -207,14 +207,14 @@ class Records(Sequence[bytes]):
     def damaged(self) -> tuple[int, ...]:
         """The positions of known damaged records.
 
-        They are complete if the whole shard was read to find its records. Otherwise damage to data
-        shows only when a record is read; `tfrecreg check` reads all records.
+        If the whole shard was read to find its records, all damaged records are known. Otherwise
+        damage to data shows only when a record is read; `tfrecreg check` reads all records.
         """
         return tuple(int(each) for each in np.flatnonzero(self.lengths < 0))
 
     def close(self) -> None:
-        """Close the file, also for all slices of this sequence. The file is opened again when it is
-        needed.
+        """Close the file, which this sequence shares with its slices. The file is opened again when
+        it is needed.
         """
         self._file.close()
 

@@ -4,8 +4,8 @@ For shards without an index there is a cache: one file per shard in ``tfrecreg/o
 `XDG_CACHE_HOME` or ``~/.cache``. An entry is used only while the shard's size and modification time
 are the same. A shard that changed less than two seconds ago gets no entry, because its time might
 not reveal the next change (git's index has the same rule). A damaged shard gets no entry. If a
-manifest has the digest of the stream, an entry must have been made from a whole stream with the
-same digest. Offsets are not trusted: each read compares length and checksums.
+manifest has the digest of the stream, an entry is used only if it was made from the whole stream
+with that digest. Offsets are not trusted: each read verifies the length and the checksums.
 """
 
 from __future__ import annotations

@@ -65,9 +65,9 @@ def zlib_makes(data: bytes) -> int | None:
 
 
 class InputBuffer:
-    """Simulates TensorFlow's input buffer for a gzip file, to detect where it stops too early.
+    """Simulates TensorFlow's input buffer for a gzip file, to detect where reading stops too early.
 
-    TensorFlow calls zlib until the end of a member, of the buffer, or of the output space. If a
+    Each call of zlib stops at the end of a member, of the buffer, or of the output space. If a
     call gives no output, TensorFlow reads more of the file. If the file was read to its end,
     TensorFlow stops, even if the buffer holds members that zlib has not seen. So these members are
     lost if the last zlib call for the member before them gives no output. A call gives no output if

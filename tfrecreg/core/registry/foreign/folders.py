@@ -108,8 +108,8 @@ def check_empty(
     bare: bool,
     tensorflow: TensorflowOutcome | None = TensorflowOutcome.READS,
 ) -> None:
-    """Find shards without records: SHD013 (records were probably lost) for a bare file if the other
-    files of its split have enough records, SHD007 for all others.
+    """Find shards without records. A bare file has SHD013 (records were probably lost) if the other
+    files of its split have enough records. Every other shard has SHD007.
     """
     counts = [(shard, part.end.records) for shard, part in seen if part.sound]
     files = Counter(shard.split for shard, _ in counts)
@@ -285,7 +285,7 @@ _SETS = 3
 
 
 def bare_measures(seen: SeenShards, unnamed: Sequence[UnnamedShards]) -> Iterator[Measure]:
-    """The number of records with each kind of payload, and of shards that were not named."""
+    """The numbers of records by kind of payload, and the number of shards that were not named."""
     total: Counter[str] = Counter()
     for _, part in seen:
         total.update(part.payloads.kinds)

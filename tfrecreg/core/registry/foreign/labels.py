@@ -2,7 +2,7 @@
 
 TensorFlow Datasets' ``label.labels.txt`` and a build's ``labels.json`` name their features. Label
 maps for TensorFlow's object detection do not: ``label_map.pbtxt`` (``item { id: 1 name: "cat" }``),
-``classes.txt``, ``labels.txt`` (one name per line, with its number, ``3:cat``, or without).
+``classes.txt``, ``labels.txt`` (each line has a name, with or without a number: ``3:cat``).
 """
 
 from __future__ import annotations

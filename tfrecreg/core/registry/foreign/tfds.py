@@ -51,7 +51,7 @@ def is_unfinished(name: str) -> bool:
 
 
 class NotTfdsError(ValueError):
-    """The file does not come from TensorFlow Datasets, for the reason in the text, escaped."""
+    """The file does not come from TensorFlow Datasets. The text has the reason, escaped."""
 
 
 class _Statistics(msgspec.Struct, frozen=True, rename="camel"):

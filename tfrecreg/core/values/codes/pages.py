@@ -17,8 +17,8 @@ Each code is a section: a heading with the code and its rule, a list of fields, 
 example is ``box is empty | boxes are empty``.
 
 The page ``tfdv.md`` has the anomalies that TFDV reports. In TensorFlow Metadata, `AnomalyInfo.Type`
-gives every type of anomaly a number that never changes. The code of an anomaly is ``SCH`` and the
-sum of 100 and this number. A group of types has one text and one hint::
+gives every type of anomaly a number that never changes. The code of an anomaly is ``SCH`` followed
+by this number plus 100. A group of types has one text and one hint::
 
     ## nan
 
