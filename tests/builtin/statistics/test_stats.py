@@ -37,6 +37,17 @@ def test_a_release_has_statistics_of_each_split_which_are_remembered(digits_regi
     assert again.splits[0].features == found.splits[0].features
 
 
+def test_a_split_whose_shards_are_no_neighbours_is_one(digits_registry: Path) -> None:
+    folder = digits_registry / "data/digits"
+    extra = folder / "digits-test.tfrecord-00002-of-00003"  # the manifest does not list it
+    shutil.copy(folder / "digits-test.tfrecord-00000-of-00002", extra)
+    found = stats([str(each) for each in sorted(folder.glob("*.tfrecord*"))])
+    assert [(each.statistics.split, each.statistics.examples) for each in found.splits] == [
+        ("test", 90),
+        ("train", 200),
+    ]
+
+
 def test_splits_are_remembered_one_by_one(digits_registry: Path) -> None:
     (one,) = stats("digits", registry=digits_registry, split="test").splits
     assert (one.statistics.split, one.cached) == ("test", False)

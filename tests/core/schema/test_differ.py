@@ -113,3 +113,10 @@ def test_real_schemas_differ_from_each_other_and_not_from_themselves(realdata: P
         assert {feature.name: feature for feature in a.features} == {
             feature.name: feature for feature in b.features
         }
+
+
+def test_a_message_of_an_unknown_type_is_compared() -> None:
+    body = 'feature { name: "x" type: INT annotation { extra_metadata { type_url: "a/b.C" %s } } }'
+    before, after = parse_schema(body % "value: 'x'"), parse_schema(body % "value: 'y'")
+    assert compare_schemas(before, before) == ()
+    assert len(compare_schemas(before, after)) == 1
