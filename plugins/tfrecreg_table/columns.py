@@ -155,7 +155,7 @@ _MAKERS: dict[str, tuple[Callable[[Any], Feature], Callable[[Any], Any]]] = {
 def feature_maker(kind: str, classes: Sequence[str] = ()) -> FeatureMaker:
     """The function that makes a feature from a value, from a list of values, or from no value.
 
-    If `classes` are given, values are names of classes, and the feature has their numbers.
+    If `classes` are given, the values are class names, and the feature stores class numbers.
     """
     make, as_kind = _MAKERS[kind]
     numbers = {name: number for number, name in enumerate(classes)}

@@ -225,7 +225,7 @@ def test_a_dry_run_says_what_will_be_written(story: Story) -> None:
     [
         (
             {"base": "1.0.0", "policy": ShardPolicy(shards=2)},
-            "`--base` cannot be used with a number of shards",
+            "`--base` excludes options for the number of shards",
         ),
         (
             {"base": "1.0.0", "compression": "gzip"},

@@ -41,7 +41,7 @@ _BUFFER = 1 << 18
 
 
 class WritingFile(io.RawIOBase):
-    """A file of a storage, written from beginning to end. The owner of the writer closes it."""
+    """A file of a storage, written from beginning to end. It does not close the writer."""
 
     def __init__(self, writer: Writer) -> None:
         super().__init__()

@@ -74,8 +74,8 @@ def choose_base(prepared: Prepared) -> Base | None:
     if request.policy is not None:
         if named:
             raise UsageError(
-                "`--base` cannot be used with a number of shards, because shards of the base are "
-                "kept"
+                "`--base` excludes options for the number of shards, because the shards of the "
+                "base are kept"
             )
         return None
     base = find_base(prepared.registry, request.name, request.base)

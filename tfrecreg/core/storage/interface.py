@@ -41,7 +41,7 @@ class Entry:
 
 
 class Reader(Protocol):
-    """An open file, readable at any offset. Reading is safe if the file is truncated.
+    """An open file, readable at any offset. Reading is safe even if the file is truncated.
 
     A subclass that does not override :meth:`confirm` and :meth:`forget` reads a file on a disk. The
     file is closed at the end of the ``with`` block.

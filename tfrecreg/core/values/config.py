@@ -118,7 +118,7 @@ def is_named(found: Finding | Code, pattern: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Lowered:
-    """How many findings of one code a gate lowered in severity."""
+    """How many findings of one code have a severity that a gate lowered."""
 
     code: str
     own: Severity

@@ -215,7 +215,9 @@ def _walked(reader: Reader, stamp: tuple[int, int]) -> RecordOffsets | None:
 def _scanned(
     storage: Readable, path: str, stamp: tuple[int, int], gzip: bool, shown: str, expected: int
 ) -> RecordOffsets:
-    """Offsets from the scanner, which continues after damage and numbers records like `check`."""
+    """Offsets from the scanner, which continues after damage. As in `check`, lost records have
+    numbers.
+    """
     offsets, lengths = array("q"), array("q")
     faults: dict[int, Fault] = {}
     behind: list[Fault] = []
