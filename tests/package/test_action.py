@@ -203,7 +203,7 @@ def release_swapped(root: Path) -> None:
 
 def track(root: Path, *, in_lock: bool) -> None:
     """Commit the build to DVC, as a pointer or as the output of a stage, and push it."""
-    value = dvc.keep(str(root), "data/digits").value
+    value, _ = dvc.keep(str(root), "data/digits", lambda: None)
     if in_lock:
         (root / "data/digits.dvc").unlink()
         stage = {"cmd": "true", "outs": ["data/digits"]}

@@ -35,7 +35,7 @@ EXTRAS = set(
     ]
 ) - {"dev"}
 """Those for users: `make` installs `dev`, with pins."""
-LARGE = {"all", "beam", "dvc", "tfdv"}
+LARGE = {"all", "tfdv"}
 CASES = [
     (version, extra)
     for version in PYTHONS

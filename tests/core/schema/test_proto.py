@@ -103,3 +103,16 @@ def test_text_that_does_not_parse_is_one_line_with_its_place(
     caught = error(text)
     assert caught.message.startswith(f"schemas/x.pbtxt:{place}")
     assert words in caught.message
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "".join(f'feature {{ name: "f{n}" type: INT }}\n' for n in range(50_001)),
+        'feature { name: "f" type: BYTES string_domain {' + 'value: "x"\n' * 400_000 + "} }",
+    ],
+    ids=["features", "values"],
+)
+def test_a_schema_of_absurd_size_is_refused_before_it_is_parsed(text: str) -> None:
+    with pytest.raises(SchemaError, match=r"a\.pbtxt: the schema has more than 4,194,304 char"):
+        parse_schema(text, "a.pbtxt")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tfrecreg.core.check.scan.interface import Shard, Target, Validator
 from tfrecreg.core.check.scan.tally import JsonCodec, key_from
-from tfrecreg.core.schema.compiled import EnvironmentOptions
+from tfrecreg.core.schema.environments import EnvironmentOptions
 from tfrecreg.core.schema.payload_kinds import no_schema_fits
 from tfrecreg.core.values.codes import CodeList
 from tfrecreg.core.values.findings import Code, Finding, Measure

@@ -36,8 +36,8 @@ from tfrecreg.builtin.statistics.collect import (
 from tfrecreg.builtin.statistics.make import stats_of
 from tfrecreg.builtin.statistics.tfdv import Anomaly, judge_statistics, missing_tfdv
 from tfrecreg.core.check.scan.interface import BaselineError, Shard, Target, Visitor
-from tfrecreg.core.schema.compiled import EnvironmentOptions
 from tfrecreg.core.schema.definition import IGNORED_STAGES
+from tfrecreg.core.schema.environments import EnvironmentOptions
 from tfrecreg.core.schema.payload_kinds import no_schema_fits
 from tfrecreg.core.values.codes import CORE_CODES, DRF001, DRF002, DRF003, DRF004, SCH199, CodeList
 from tfrecreg.core.values.codes.pages import anomaly_code

@@ -36,6 +36,7 @@ from tfrecreg.core.schema.definition import (
     ValueCount,
     WeightedFeature,
 )
+from tfrecreg.core.schema.environments import EnvironmentOptions
 from tfrecreg.core.values.config import read_limits
 from tfrecreg.core.values.errors import SchemaError
 from tfrecreg.core.values.text import listed
@@ -106,16 +107,6 @@ def belongs(feature: SchemaFeature, schema: Schema, environment: str | None) -> 
     if environment in feature.not_in_environment:
         return False
     return environment in schema.default_environments
-
-
-@dataclass(frozen=True, slots=True)
-class EnvironmentOptions:
-    """The options of a validator that choose an environment of the schema."""
-
-    environment: str | None = None
-    """The environment of the data."""
-    environments: dict[str, str] = field(default_factory=dict)
-    """The environments of splits that need a different one, by split name."""
 
 
 @dataclass(frozen=True, slots=True)

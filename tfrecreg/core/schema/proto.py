@@ -32,6 +32,9 @@ from tfrecreg.core.schema.definition import (
 )
 from tfrecreg.core.values.errors import SchemaError
 
+_MAX_CHARACTERS, _MAX_MESSAGES = 4 << 20, 50_000
+"""Maximum number of characters and of messages (opening braces) in a schema. Protobuf reads a
+million characters per second, and a feature has one to five messages."""
 _CATEGORICAL_YES = 1
 """Value of the proto's `StringDomain.Categorical`."""
 
@@ -63,6 +66,9 @@ def parse_schema(text: str | bytes, where: str = "schema") -> Schema:
 
 @lru_cache(maxsize=4)  # every validator asks for the schema of its target
 def _parsed(text: str, where: str) -> Schema:
+    if len(text) > _MAX_CHARACTERS or text.count("{") + text.count("<") > _MAX_MESSAGES:
+        most = f"{_MAX_CHARACTERS:,} characters and {_MAX_MESSAGES:,} messages"
+        raise SchemaError(f"{where}: the schema has more than {most}")
     message = _parse(text, where)
     for name, what in contradictions(message):
         found = re.search(rf"""\bname\s*:\s*["']{re.escape(name)}["']""", text)
