@@ -157,7 +157,10 @@ FAULTS: dict[str, tuple[type[Source], str]] = {
     "items": (Faulty, "these keys are not unique"),
     "source_is_picklable": (Faulty, "cannot be sent to a worker process"),
     "examples_fit_the_schema": (Faulty, "SCH003"),
-    "labels": (Faulty, "has the number 1 in `label`, but `labels` names only 1 classes of this feature"),
+    "labels": (
+        Faulty,
+        "has the number 1 in `label`, but `labels` names only 1 classes of this feature",
+    ),
     "raw_files": (Faulty, "`stored` of `a.txt`"),
     "raw_paths": (Faulty, "differs from the bytes of `a.txt`"),
     "strange_names": (Faulty, "has characters that `safe` has to escape"),
