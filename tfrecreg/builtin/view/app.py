@@ -241,9 +241,11 @@ def _less(choice: ViewChoice, own: Iterable[str]) -> Iterator[tuple[str, ViewCho
         yield "split", replace(choice, splits=())
     for each in own:
         column, _, condition = each.partition("~")
-        rest = tuple(each for each in choice.where if each != condition)
-        if rest != choice.where:
-            yield unquote(column), replace(choice, where=rest)
+        if condition in choice.where:
+            rest = list(choice.where)
+            rest.reverse()  # the user's own condition comes first, and may equal the facet's
+            rest.remove(condition)
+            yield unquote(column), replace(choice, where=tuple(reversed(rest)))
 
 
 def _attachment(name: str) -> dict[str, str]:
