@@ -83,10 +83,11 @@ NONSENSE = {
         f"def finish(self, target, parts): yield {FINDING % 'code=%r' % 'EVL999'}",
         "it yielded the code 'EVL999', which it does not announce",
     ),
-    "a measure": (
-        "def finish(self, target, parts): yield Measure('evil.x', object(), 'x')",
-        "is not JSON serializable",
+    "a count of none": (
+        f"def finish(self, target, parts): yield {FINDING % 'count=0'}",
+        "`count` of a finding is 0, expected at least 1",
     ),
+    "a measure": ("def finish(self, target, parts): yield Measure('evil.x', [1], 'x')", "is [1]"),
 }
 
 

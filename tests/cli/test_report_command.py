@@ -52,6 +52,13 @@ def test_a_refused_run_leaves_its_own_report(cli, built, case) -> None:
             assert told.startswith("::error title=")
 
 
+def test_the_report_of_an_unknown_format_is_the_error(cli, built) -> None:
+    Path("report").write_text(OLD)
+    done = cli("check", "digits", "--format", "sarfi", "--output", "report")
+    assert done.code == 2
+    assert "no report format named `sarfi`" in Path("report").read_text("utf-8")
+
+
 def test_the_json_of_a_refused_run_is_a_report_with_the_error(cli, built) -> None:
     done = cli("check", "dgits", "--json", "--output", "report.json")
     assert (done.code, done.out) == (2, "")

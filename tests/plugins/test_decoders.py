@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from image_support import png
 
-from tfrecreg.api import FeatureDecoder
+from tfrecreg.api import FeatureDecoder, Thumbnail
 from tfrecreg.core.images.pixels import decode_pixels
-from tfrecreg.core.plugins.decoders import GuardedDecoder
+from tfrecreg.core.plugins.decoders import Decoders, GuardedDecoder
 from tfrecreg.core.plugins.guard import PluginId
 from tfrecreg.core.values.errors import PluginError
 
@@ -91,6 +92,9 @@ def test_a_damaged_value_is_told_in_one_line(method: str) -> None:
         ("resized", [[1]]),
         ("header", (1, 2)),
         ("thumbnail", b"\x89PNG"),
+        ("thumbnail", Thumbnail("png", b"<script>")),
+        ("thumbnail", Thumbnail("svg", b"<svg/>")),  # type: ignore[arg-type]
+        ("thumbnail", Thumbnail("png", "text")),  # type: ignore[arg-type]
         ("caption", None),
     ],
 )
@@ -98,6 +102,17 @@ def test_an_answer_that_cannot_be_used_is_refused(method: str, answer: Any) -> N
     ANSWER[0] = answer
     with pytest.raises(PluginError, match=r"`parrot` of `birds` 2\.0 returned "):
         getattr(guarded(), method)(*CALLS[method])
+
+
+def test_a_feature_may_hold_values_of_several_formats(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("PIL.Image", reason="the extra `images` is not installed")
+    monkeypatch.setattr("tfrecreg.core.plugins.decoders._third_party", lambda _: (guarded(Grey),))
+    values = np.arange(6, dtype=np.int16).reshape(2, 3)
+    grey, image = struct.pack("<2H", 2, 3) + values.tobytes(), png(30, 20)
+    for order in ((grey, image), (image, grey)):
+        found = Decoders()
+        shapes = {found.array("grey", each).shape[:2] for each in order}
+        assert shapes == {(2, 3), (20, 30)}
 
 
 def test_of_an_array_there_is_a_small_picture() -> None:

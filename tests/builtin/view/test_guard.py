@@ -20,7 +20,6 @@ def viewing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Viewing]:
 def raw(viewing: Viewing, request: str) -> tuple[str, str]:
     """The status line and the body of an answer to bytes that no client would send."""
     text = request.replace("PORT", str(viewing.server.port)).replace("\n", "\r\n")
-    text = text.replace("TOKEN", viewing.server.token)
     with socket.create_connection(("127.0.0.1", viewing.server.port), timeout=20) as connection:
         connection.sendall(text.encode("latin-1") + b"\r\nConnection: close\r\n\r\n")
         answer = b""
@@ -96,14 +95,14 @@ def test_a_wrong_token_is_refused(viewing: Viewing) -> None:
 def test_another_host_is_refused_as_dns_rebinding_has_it(viewing: Viewing, host: str) -> None:
     status, body = raw(
         viewing,
-        f"GET /api/targets HTTP/1.1\nHost: {host}\nCookie: tfrecreg-view-PORT=TOKEN",
+        f"GET /api/targets HTTP/1.1\nHost: {host}\nAuthorization: Bearer {viewing.server.token}",
     )
     assert status == "HTTP/1.1 403 Forbidden"
     assert body == "this server does not answer to that host name\n"
 
 
 def test_two_hosts_and_none_are_refused(viewing: Viewing) -> None:
-    token = "Cookie: tfrecreg-view-PORT=TOKEN"
+    token = f"Authorization: Bearer {viewing.server.token}"
     both = "Host: 127.0.0.1:PORT\nHost: evil.example"
     assert raw(viewing, f"GET / HTTP/1.1\n{both}\n{token}")[0].startswith("HTTP/1.1 40")
     assert raw(viewing, f"GET / HTTP/1.0\n{token}")[0] == "HTTP/1.1 403 Forbidden"
@@ -184,7 +183,7 @@ def test_websockets_are_not_served(viewing: Viewing) -> None:
 def test_no_path_leads_out_of_the_static_files(viewing: Viewing, path: str) -> None:
     status, body = raw(
         viewing,
-        f"GET {path} HTTP/1.1\nHost: 127.0.0.1:PORT\nCookie: tfrecreg-view-PORT=TOKEN",
+        f"GET {path} HTTP/1.1\nHost: 127.0.0.1:PORT\nAuthorization: Bearer {viewing.server.token}",
     )
     assert status.split(" ", 1)[1] in ("404 Not Found", "400 Bad Request"), body
     assert "import" not in body

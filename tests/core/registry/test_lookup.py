@@ -5,12 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from blake3 import blake3
 from registry_support import SCHEMA, empty_registry, manifest, put_build, put_release, write
 
 from tfrecreg.core.registry.data import resolve
-from tfrecreg.core.registry.manifest import Manifest
+from tfrecreg.core.registry.indexes import find_index
+from tfrecreg.core.registry.manifest import FileEntry, Manifest
 from tfrecreg.core.registry.registry import Registry
-from tfrecreg.core.values.errors import ManifestError, NewerFormatError, UsageError
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.values.errors import (
+    ManifestError,
+    NewerFormatError,
+    StorageError,
+    UsageError,
+)
 
 NEWER = '{"format_version": 9}'
 
@@ -131,3 +139,14 @@ def test_a_schema_that_was_changed_in_a_release_is_found(
     found = resolve(registry, "mnist@2.0.0")
     with pytest.raises(ManifestError, match="was changed after it was released"):
         _ = found.schema
+
+
+def test_an_index_that_cannot_be_read_at_one_place_is_read_at_the_next(tmp_path: Path) -> None:
+    (tmp_path / "bad").mkdir()
+    (tmp_path / "good").write_bytes(b"index")
+    storage = LocalStorage(tmp_path)
+    digest = blake3(b"index").hexdigest()
+    entry = FileEntry(path="x.index", bytes=5, blake3=digest, sha256="")
+    assert find_index([(storage, "bad"), (storage, "good")], entry) == ("good", b"index")
+    with pytest.raises(StorageError, match="bad"):
+        find_index([(storage, "bad")], entry)

@@ -129,7 +129,7 @@ def test_values_that_only_mostly_have_to_be_in_a_domain_are_counted() -> None:
     schema = """feature { name: "w" type: BYTES string_domain { value: "a" }
                 distribution_constraints { min_domain_mass: 0.5 } }"""
     payloads = [encode({"w": bytes_feature(b"b" if n % 3 else b"a")}) for n in range(90)]
-    assert len(Both(schema).left(payloads)) == 90
+    assert len(Both(schema).left(payloads)) == 60
 
 
 @pytest.mark.parametrize(

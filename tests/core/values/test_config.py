@@ -167,6 +167,8 @@ WAIVER = "[[waivers]]\ncode='A'\nowner='a'\nreason='r'\nexpires=2027-01-01\n"
         ("waivers = [1]", ": `waivers[0]` should be a table, found `1`"),
         (WAIVER + "[[waivers]]\ncode='B'", ": `waivers[1].owner` is missing: it should be text"),
         (WAIVER.replace("code='A'", ""), ": `waivers[0]` a waiver needs a `code` or a"),
+        (WAIVER.replace("'a'", "' '"), ": `waivers[0].owner` should be text"),
+        (WAIVER.replace("'r'", "''"), ": `waivers[0].reason` should be text"),
         (WAIVER.replace("'a'", "''"), ": `waivers[0].owner` should be text with a length >= 1"),
         (
             WAIVER.replace("2027-01-01", "'soon'"),

@@ -56,6 +56,8 @@ def test_the_names_of_files_have_the_classes(raw) -> None:
     assert [each.times for each in made.remarks] == [2]  # `n03_` and README.md
     source = raw.source("class_pattern=^(n[0-9]+)_")
     assert source.raw_path("train", "deep/n02_7.png") == "deep/n02_7.png"
+    raw.puts("more.jpe")
+    assert raw.made("class_pattern=^(n[0-9]+)_").codes()["more.jpe"] == "SRC112"
 
 
 def test_folders_of_splits_keep_images_with_classes_in_their_names_apart(raw) -> None:

@@ -172,6 +172,7 @@ def test_links_that_are_not_followed_are_accounted_for(raw: Any, symlinks: str) 
     store.mkdir()
     for name in "abcd":
         raw.entry(name, raw.object())
+    raw.entry("c", raw.object("aardvark"))  # the first of all classes, where it is read
     shutil.move(raw.path / "JPEGImages/b.png", store)
     shutil.move(raw.path / "Annotations/c.xml", store)
     shutil.move(raw.path / "JPEGImages/d.png", raw.path / "JPEGImages/other.png")
@@ -193,6 +194,8 @@ def test_links_that_are_not_followed_are_accounted_for(raw: Any, symlinks: str) 
     if symlinks == "none":
         expected |= {"d.png": "SRC111 link"}
     assert skipped == expected
+    followed = ["aardvark"] if symlinks == "all" else []
+    assert raw.source(symlinks=symlinks).labels()["image/object/class/label"] == [*followed, "cat"]
     times = 1 if symlinks == "all" else 2
     assert raw.codes(symlinks=symlinks, masks=("class",))["SRC015"] == times + 1
 

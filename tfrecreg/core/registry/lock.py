@@ -160,7 +160,7 @@ def free_folder(folder: str | os.PathLike[str], registry: Registry | None) -> Pa
 def new_folder(path: Path, what: str = "export") -> Iterator[LocalStorage]:
     """An unfinished folder next to `path`, which is renamed to `path` if the ``with`` block
     succeeds, and removed if it fails. If the process is killed, the folder stays until the next
-    call that creates one in the same place. It is locked while a process fills it.
+    call that creates one in the same parent folder. It is locked while a process fills it.
     """
     import secrets  # it imports `hmac` and more, which few need
 

@@ -38,6 +38,8 @@ class _Plan(NamedTuple):
     """Each check, with the number of its slot."""
     absent: tuple[str, ...]
     """The schema's optional features that are missing from the layout."""
+    masses: tuple[str, ...]
+    """Names of the features whose values are counted."""
 
 
 class VectorizedCheck:
@@ -80,12 +82,15 @@ class VectorizedCheck:
         examples = int(np.count_nonzero(good))
         for name in plan.absent if examples else ():
             self._checker.absent[name] += examples
+        for name in plan.masses:
+            self._checker.masses[name].total += examples
         return good
 
     def _plan(self, layout: Layout) -> _Plan | None:
         slots = {slot.name: number for number, slot in enumerate(layout)}
         checks: list[tuple[int, _ColumnCheck]] = []
         absent: list[str] = []
+        masses: list[str] = []
         for feature in self._schema.features:
             place = slots.pop(feature.name, None)
             if place is None:
@@ -97,16 +102,17 @@ class VectorizedCheck:
             has_kind = feature.kind is None or KINDS.get(feature.kind) is slot.kind
             is_long = feature.max_values is not None and slot.values > feature.max_values
             is_odd = slot.values < feature.min_values or slot.values % feature.multiple_of
-            is_counted = feature.distinct is not None or feature.domain_mass < 1
-            if not has_kind or is_long or is_odd or is_counted:
+            if not has_kind or is_long or is_odd or feature.distinct is not None:
                 return None
             check = _column_check(feature, slot.kind, slot.values)
             if check is None:
                 return None
             checks.append((place, check))
+            if feature.domain_mass < 1:
+                masses.append(feature.name)
         if not slots.keys() <= self._schema.ignored:
             return None
-        return _Plan(tuple(checks), tuple(absent))
+        return _Plan(tuple(checks), tuple(absent), tuple(masses))
 
 
 def _column_check(feature: SchemaFeature, kind: Kind, count: int) -> _ColumnCheck | None:
@@ -114,8 +120,8 @@ def _column_check(feature: SchemaFeature, kind: Kind, count: int) -> _ColumnChec
     domain = feature.checked_domain
     if domain is None:
         return _any_value
-    if isinstance(domain, ImageDomain) and domain.max_bytes is None:
-        return _any_value
+    if isinstance(domain, ImageDomain):
+        return _any_value if domain.max_bytes is None else _size_check(domain.max_bytes)
     if isinstance(domain, StringDomain):
         return _member_check(domain.allowed)
     if kind is Kind.INT64 and isinstance(domain, IntDomain):
@@ -130,6 +136,15 @@ def _column_check(feature: SchemaFeature, kind: Kind, count: int) -> _ColumnChec
 def _any_value(memory: bytes, column: Column) -> _Bools:
     del memory
     return np.ones(len(column.start), np.bool_)
+
+
+def _size_check(limit: int) -> _ColumnCheck:
+    def check(memory: bytes, column: Column) -> _Bools:
+        del memory
+        good: _Bools = column.stop - column.start <= limit
+        return good
+
+    return check
 
 
 def _member_check(allowed: frozenset[bytes]) -> _ColumnCheck:

@@ -134,9 +134,6 @@ def test_a_validator_that_raises_costs_only_its_own_verdict(
         assert crash.reason.startswith(expected)
 
 
-ODD_VALUE: Any = object()
-
-
 @pytest.mark.parametrize(
     ("said", "reason"),
     [
@@ -144,7 +141,10 @@ ODD_VALUE: Any = object()
         (finding(severity="grave"), "ValidationError: Invalid enum value 'grave'"),
         (finding(count="many"), "ValidationError: Expected `int`"),
         (finding(message=None), "ValidationError: Expected `str`"),
-        (Measure("saying.what", ODD_VALUE, "x"), "TypeError: Object of type object is not JSON"),
+        (
+            Measure("saying.what", [1], "x"),
+            "TypeError: the measure `saying.what` is [1], expected a number",
+        ),
         (finding(locations=("here",)), "ValidationError: Expected `object`"),
     ],
 )

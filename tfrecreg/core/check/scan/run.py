@@ -283,6 +283,8 @@ def _fetching(target: Target, engine: Engine) -> AbstractContextManager[None]:
 def _checked(item: object, codes: frozenset[str] | None) -> Finding | Measure:
     """A validator's finding or measure, with its types checked and its locations in order."""
     if isinstance(item, Measure):
+        if not isinstance(item.value, int | float | str | Mapping | None):
+            raise TypeError(f"the measure `{item.name}` is {item.value!r}, expected a number")
         text: object
         for text in (item.name, item.text):
             if not isinstance(text, str):
@@ -292,6 +294,8 @@ def _checked(item: object, codes: frozenset[str] | None) -> Finding | Measure:
     found = msgspec.convert(msgspec.to_builtins(item, enc_hook=str), Finding)
     if codes is not None and found.code not in codes:
         raise ValueError(f"it yielded the code {found.code!r}, which it does not announce")
+    if found.count < 1:
+        raise ValueError(f"`count` of a finding is {found.count!r}, expected at least 1")
     locations = sorted(found.locations, key=Location.order)
     return replace(found, locations=tuple(locations[:MAX_LOCATIONS]))
 
