@@ -159,7 +159,7 @@ FAULTS: dict[str, tuple[type[Source], str]] = {
     "examples_fit_the_schema": (Faulty, "SCH003"),
     "labels": (
         Faulty,
-        "has the number 1 in `label`, but `labels` names only 1 classes of this feature",
+        "has the number 1 in `label`, but `labels` names only 1 of this feature's classes",
     ),
     "raw_files": (Faulty, "`stored` of `a.txt`"),
     "raw_paths": (Faulty, "differs from the bytes of `a.txt`"),

@@ -213,7 +213,7 @@ class SourceTests(KitTests):
                 if outside:
                     self.fail(
                         f"{_named(item)} has the number {outside[0]} in `{feature}`, but `labels` "
-                        f"names only {len(names)} classes of this feature"
+                        f"names only {len(names)} of this feature's classes"
                     )
 
     def verify_raw_files(self) -> None:
