@@ -98,8 +98,8 @@ def read_npy(data: bytes) -> Array | None:
     size, start = math.prod(shape) * dtype.itemsize, file.tell()
     if dtype.kind not in "iuf" or not size or len(data) - start != size:
         return None
-    numbers: Array = np.frombuffer(data, dtype, offset=start)
-    return numbers.reshape(shape)
+    numbers: Array = np.frombuffer(data, dtype, offset=start).reshape(shape)
+    return numbers
 
 
 def bmp_pixels(data: bytes) -> tuple[bytes, ImageShape] | None:
