@@ -35,8 +35,8 @@ class OrderSampler:
 
     When an iteration reaches its end, the next epoch begins. The state is the order's state, a
     small JSON object. A job with another number of ranks may load it, if all ranks had consumed the
-    same number of records. A plain `DataLoader` with workers takes numbers before it returns their
-    batches. So count the records of the returned batches, and save `state_dict(done)`.
+    same number of records. A plain `DataLoader` with workers takes the record numbers of later
+    batches in advance. So count the records of the returned batches, and save `state_dict(done)`.
 
     Args:
         source: a data source or a mixture.
@@ -99,7 +99,7 @@ class OrderSampler:
         self.set_epoch(self.epoch + 1)
 
     def state_dict(self, done: int | None = None) -> dict[str, Any]:
-        """Return the state after the record numbers that were taken so far.
+        """Return the state after `done` records of the iteration.
 
         Args:
             done: how many records of this iteration were consumed; None for all numbers taken so
@@ -132,17 +132,17 @@ class Collate:
 
     The form of a batch depends only on the schema, not on the records:
 
-    - Features of fixed shape are one tensor, whose first dimension is the batch.
-    - Features of varying length are padded with zeros to the longest of the batch, or to `pad_to`;
-      ``NAME/mask`` is false at the padding. Lists of steps are padded as well, and their mask has
-      the shape (batch, steps). A list whose steps differ in length becomes a list of lists of
-      tensors.
-    - Images are one tensor of shape (batch, height, width, channels). With `pad_images` they are
-      padded at the right and at the bottom, and ``NAME/mask`` has the shape (batch, height, width).
-      If a record may have several images in a feature, the feature becomes a list of lists of
-      tensors.
+    - A feature of fixed shape becomes one tensor, whose first dimension is the batch.
+    - A feature of varying length becomes one tensor. Its values are padded with zeros to the
+      longest value of the batch, or to `pad_to`. ``NAME/mask`` is false at the padding. Lists
+      of steps are padded as well, and their mask has the shape (batch, steps). A list whose steps
+      differ in length becomes a list of lists of tensors.
+    - A feature of images becomes one tensor of shape (batch, height, width, channels). With
+      `pad_images`, the images are padded at the right and at the bottom, and ``NAME/mask`` has the
+      shape (batch, height, width). If a record may have several images in a feature, the feature
+      becomes a list of lists of tensors.
     - A feature of bytes becomes a list of `bytes`, or of `str` if `text` names the feature. If a
-      record may have several values, the feature becomes a list of such lists.
+      record may have several values, the feature becomes a list that holds one list per record.
     - The keys are in the list ``record/key``. Digests are a tensor.
 
     Args:

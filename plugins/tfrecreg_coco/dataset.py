@@ -351,7 +351,7 @@ class CocoDataset:
         return chosen
 
     def _annotation_files(self) -> list[AnnotationFile]:
-        """The files that the option names. Without it, they are in the first usual place."""
+        """The annotation files. Without the option `annotations`, the usual places are searched."""
         if self._options.annotations:
             given = map(split_and_path, self._options.annotations)
             return [self._annotation_file(path, split) for split, path in given]
@@ -529,7 +529,7 @@ class CocoDataset:
             self.remarks.append(paths_remark(split.name, "SRC116", moved, why))
 
     def _segments(self, split: CocoSplit, image_id: Id, moved: list[str]) -> str:
-        """The PNG of an image's panoptic segments; empty without one."""
+        """The PNG of an image's panoptic segments; empty if the image has no such PNG."""
         for table in split.tables:
             annotations = table.annotations.get(image_id)
             if table.task != "panoptic" or not annotations:
@@ -563,7 +563,7 @@ class CocoDataset:
         return next((path for path in paths if path in self.files), "")
 
     def _remark_others(self) -> None:
-        """Add remarks on JSON that was not read, and on images that no annotation file names."""
+        """Add remarks on JSON that was not read, and on images that are in no annotation file."""
         first = self.splits[0].name
         for path, error in self._unread.items():
             self.remarks.append(Remark(first, path, "SRC015", error.message))

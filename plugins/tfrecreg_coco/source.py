@@ -4,8 +4,8 @@ Run lengths (RLE) describe a mask of h × w pixels, column by column from the to
 zeros, then the number of ones, and so on. COCO's MIT-licensed `maskApi.c` defines their text form,
 which has a number per run. The first three are lengths; each further number is the difference from
 the run two positions earlier. A number has base-32 digits, the lowest first. A digit d is
-stored as the character 48 + d, plus 32 if more digits follow. A number is negative if the bit of
-value 16 is set in its last digit.
+stored as the character 48 + d, plus 32 if more digits follow. A number is negative if its last
+digit contains 16 (that is, if `digit & 16` is not 0).
 """
 
 from __future__ import annotations
@@ -358,7 +358,7 @@ class Masks:
         return problem
 
     def box_around(self, segmentation: msgspec.Raw) -> Sequence[float]:
-        """Left, top, width and height of the box around a segmentation; empty without one."""
+        """Left, top, width and height of the box around a segmentation; empty if no box exists."""
         try:
             found = _decoded(segmentation)
             if not isinstance(found, _Rle):

@@ -240,7 +240,7 @@ class FolderSource(Source):
     """Files of any kind. An item's key is its path below the folder of its split. With `pair`, the
     key has no suffix.
 
-    The folder is listed once, in the parent. A worker opens only the files of its items.
+    The parent process lists the folder once. A worker opens only the files of its items.
     """
 
     Options: ClassVar[type[Any]] = FolderOptions

@@ -35,9 +35,9 @@ def tfrecreg_sources() -> Iterator[SourceRecord]:
 
 
 def _examine(preview: RawPreview) -> Recognition | None:
-    """Recognize two kinds of Parquet files: those whose README or schema has Hugging Face's
-    features, and those with paths as on the Hub. Return None for other Parquet files if folders are
-    beside them, because their columns may name files in these folders.
+    """Recognize Parquet files if a README or a schema describes Hugging Face's features, or if the
+    paths are as on the Hub, such as `data/train.parquet`. Return None for other Parquet files if
+    folders are beside them, because the files' columns may hold paths into these folders.
     """
     from tfrecreg.api import Recognition
 

@@ -50,8 +50,8 @@ _Found = Iterator[tuple[TypePath, HubType]]
 
 
 def hub_types(metadata: Mapping[bytes, bytes], features: Any) -> HubTypes:
-    """The types of images, sounds, class names and arrays, by path. For each path, the metadata of
-    the schema override the README's `features`.
+    """The types of images, sounds, class names and arrays, by path. A type in the schema's metadata
+    replaces the type that the README's `features` give to the same path.
 
     These types supplement Arrow's types. A path consists of the name of the column and the names of
     the fields of structs. Lists add nothing to the path.
@@ -61,7 +61,9 @@ def hub_types(metadata: Mapping[bytes, bytes], features: Any) -> HubTypes:
         found = dict(_of_yaml((), features))
         return found | dict(_of_json((), json.loads(text)["info"]["features"]) if text else ())
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise unusable_readme(f"cannot read features in it or in the files: {error!r}") from None
+        raise unusable_readme(
+            f"cannot read the features in the README or in the Parquet files: {error!r}"
+        ) from None
 
 
 def _of_json(path: TypePath, node: Any) -> _Found:
@@ -105,7 +107,7 @@ def _leaf(path: TypePath, kind: str, node: Any) -> _Found:
 
 
 def _names(found: Any) -> tuple[str, ...]:
-    """Class names from a list, or from a mapping whose keys are their numbers as texts."""
+    """Class names from a list, or from a mapping such as `{"0": "cat", "1": "dog"}`."""
     if isinstance(found, dict):
         numbers = {int(number): name for number, name in found.items()}
         found = [numbers[number] for number in range(len(numbers))]

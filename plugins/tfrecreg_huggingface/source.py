@@ -112,7 +112,7 @@ class Readme:
         return {str(each.get("config_name", "default")): each for each in found}
 
     def info(self, config: str) -> Mapping[str, Any]:
-        """The `dataset_info` of a configuration; empty without one."""
+        """The `dataset_info` of a configuration; empty if the README has no such information."""
         infos = _mappings(self._header.get("dataset_info"))
         named = [each for each in infos if str(each.get("config_name", "default")) == config]
         return (named or (infos if len(infos) == 1 else [{}]))[0]
@@ -240,7 +240,7 @@ class Listing:
 def _config(
     wanted: str, configs: Mapping[str, Mapping[str, Any]], sizes: Mapping[str, int]
 ) -> tuple[str, Mapping[str, Any]]:
-    """The name of the configuration, and its entry in the README, which may be empty."""
+    """The configuration: its name, and its entry in the README. The entry may be empty."""
     known = sorted({*configs, *(path.partition("/")[0] for path in sizes if "/" in path)})
     if not wanted and not configs:
         return "default", {}

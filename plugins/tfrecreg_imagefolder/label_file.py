@@ -170,7 +170,7 @@ def _is_outside(path: str) -> bool:
 
 
 def _named_columns(cells: Sequence[str]) -> tuple[int, int, int | None] | None:
-    """Columns of file, label and split, if the first line of a table names them."""
+    """The places of the columns for files, labels and splits in a line of column names."""
     names = [cell.lower() for cell in cells]
     file, label, split = (
         next((at for at, name in enumerate(names) if name in known), None)

@@ -109,7 +109,7 @@ class ImageFolderOptions:
 
     @property
     def flat(self) -> bool:
-        """Whether labels come from a label file or from file names instead of class folders."""
+        """True if a label file or file names give the labels; false if class folders do."""
         return self.label_file is not None or self.class_pattern is not None
 
     @property
@@ -196,7 +196,7 @@ class Walk:
 
     def look(self, folder: str, split: str = "") -> Iterator[Entry]:
         """The names directly in a folder. Links are followed if the options allow it. Hidden names
-        are left out. They are counted for `split`, unless `split` is empty.
+        are left out. Unless `split` is empty, the hidden names are counted for `split`.
         """
         for entry in self.raw.list(folder, recursive=False):
             if hidden_part(entry.path):
@@ -310,8 +310,8 @@ def list_class_folders(raw: Storage, options: ImageFolderOptions) -> Listing:
         raise RawDataError(
             f"no file is directly in the class folders {listed(names, most=3)} of "
             f"`{safe(raw.root, limit=4096)}`",
-            hint="with `--raw`, name the folder directly above the classes or splits; if these "
-            "folders are the classes, set `--option layout=`",
+            hint="`--raw` takes the folder directly above the class folders or split folders; if "
+            "the class folders are right, set `--option layout=class` or `--option layout=split`",
         )
     layout = "split/class/file" if in_splits else "class/file"
     return Listing(layout, names, entries, [*walk.left_out(), *remarks])
@@ -331,7 +331,7 @@ def sort_classes(names: Iterable[str], options: ImageFolderOptions, what: str) -
 
 
 def refuse_names(names: Sequence[str], what: str) -> dict[str, str]:
-    """Map each name of a split to its usual name. Names that no split can have are refused."""
+    """Map split names to their usual spellings. Names that no split can have are refused."""
     for name in names:
         if not is_split_name(name):
             raise RawDataError(

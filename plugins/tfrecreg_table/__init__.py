@@ -29,7 +29,8 @@ def _examine(preview: RawPreview) -> Recognition | None:
     """Recognize tables directly in the folder, and tables of metadata beside media files.
 
     A folder that has only Parquet files counts as a layout, because their columns have names and
-    types. If they have Hugging Face's features, the source `huggingface` recognizes them exactly.
+    types. If the files have Hugging Face's features, the source `huggingface` recognizes the folder
+    exactly.
     """
     from tfrecreg.api import Recognition, listed
     from tfrecreg_table.tables import is_table, metadata_tables, split_of

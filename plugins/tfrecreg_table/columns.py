@@ -1,4 +1,4 @@
-"""Finds each column's type from the column's values, then the column's features and their schema.
+"""Finds the type of each column in the column's values. The type decides the features and schema.
 
 Values from a CSV are texts. From JSON and Parquet, they are integers, floats, booleans, texts,
 bytes, or lists of these. docs/sources/tables.md says how a column gets its type if no option states
@@ -103,9 +103,9 @@ def float32(number: float) -> float | None:
 def comes_back(text: str, *, rounds: bool = False) -> bool:
     """Whether a written decimal can be recovered from its nearest float32.
 
-    The float32, written with as many significant digits as the decimal, must equal the decimal. An
-    integer must equal its float32, so `16777217` cannot be recovered. `1e11` can be recovered,
-    although its nearest float32 is 99999997952.
+    The float32 is written with as many significant digits as the decimal has. The result must equal
+    the decimal. For example, `1e11` can be recovered, although its nearest float32 is 99999997952.
+    A decimal without point and exponent must equal its float32, so `16777217` cannot be recovered.
     """
     if len(text) <= 7 and "e" not in text.lower():
         return True  # six digits, or an integer below 1 << 24
@@ -201,7 +201,7 @@ class Column(NamedTuple):
 
     @property
     def features(self) -> list[str]:
-        """The names of its features. For a column of file names, only the prefix of the names."""
+        """The names of the features. For a file column, the only entry is the names' prefix."""
         if self.kind != "label":
             return [self.feature]
         # The class names stand beside the class numbers.

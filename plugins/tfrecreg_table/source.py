@@ -308,7 +308,7 @@ class _Listing:
         return "class/label" if name == "label" else name
 
     def _kind(self, mapped: Mapped, name: str) -> str:
-        """The type that the options state. For `file`, it is the kind of the column's first
+        """The type that the options state. The type `file` becomes the kind of the column's first
         file."""
         first = str(self._surveys[name].first)
         return media_kind(first) if mapped.kind == "file" else mapped.kind

@@ -120,15 +120,16 @@ def _parse_column(text: str) -> Mapped:
         or (found.name == "*" and (found.kind not in ("", "text") or found.feature))
     ):
         raise UsageError(
-            f"the option `columns` has `{text}`, expected `NAME`, `NAME:TYPE` or "
-            f"`NAME:TYPE=FEATURE`, `*` or `*:text`; types: {listed(COLUMN_KINDS, most=20)}; the "
-            "types of files may have a path with one `{}`, such as `id:file(images/{}.jpg)`"
+            f"the option `columns` has `{text}`, expected `NAME`, `NAME:TYPE`, "
+            f"`NAME:TYPE=FEATURE`, `*` or `*:text`; types: {listed(COLUMN_KINDS, most=20)}; "
+            "`file`, `image`, `audio` and `video` take a path with one `{}`, as in "
+            "`id:file(images/{}.jpg)`"
         )
     return found
 
 
 def unsafe_path(path: str) -> bool:
-    """Whether a path is absolute, leaves the raw folder, or could do so on some system."""
+    """Whether a path is absolute or leaves the raw folder, by the rules of any system."""
     parts = re.split(r"[/\\]", path)
     return not parts[0] or ".." in parts or "\0" in path or bool(re.match(r"[A-Za-z]:", path))
 
@@ -144,7 +145,7 @@ def is_table(name: str) -> bool:
 
 
 def split_of(path: str) -> str:
-    """The usual split in a file name: `train` in `train-1.csv`. Empty if the name has no split."""
+    """The split at the start of a file name: `train` in `train-1.csv`; empty if there is none."""
     match = re.match(r"([A-Za-z]+)(?:[-_.0-9].*)?\.", path.rpartition("/")[2], re.DOTALL)
     return usual_split(match[1]) if match else ""
 
@@ -182,8 +183,8 @@ class TableFile(NamedTuple):
 
 def find_tables(raw: Storage, options: TableOptions) -> tuple[list[TableFile], list[str], bool]:
     """The tables that the options name, or else tables of metadata, tables that are named after
-    splits, or all tables. The second result lists the tables that are not read. The third is true
-    for tables of metadata, whose rows name files in the table's folder.
+    splits, or all tables. The second result lists the tables that are not read. The third result
+    says whether tables of metadata are read. Their rows have paths of files in the table's folder.
     """
     by_name = options.split_column is None
     naming: list[str] = []
@@ -200,15 +201,17 @@ def find_tables(raw: Storage, options: TableOptions) -> tuple[list[TableFile], l
         if size is None or suffix_of(path) not in (*FOUND_SUFFIXES, "tab", "txt", "json"):
             kinds = ", ".join(f".{each}" for each in FOUND_SUFFIXES)
             what = f"no table `{path}`" if path else "no table"
-            raise RawDataError(f"`{raw.root}` holds {what}: expected {kinds}; `file` names tables")
+            raise RawDataError(
+                f"`{raw.root}` holds {what}: expected {kinds}; select other tables with `file`"
+            )
         folder = path[: path.rfind("/") + 1] if path in naming else ""
         split = split_of(f"{folder[:-1]}." if path in naming else path) if by_name else ""
         if by_name and not split and len(taken) > 1:
             raise RawDataError(
                 f"`{path}` is one of {len(taken)} tables, so its name has to begin with a split: "
                 "train, validation or test",
-                hint="--option file=train.csv names the tables; or --option split_column=NAME "
-                "names the column of the splits",
+                hint="select tables with --option file=train.csv, or take the splits from a column "
+                "with --option split_column=NAME",
             )
         files.append(TableFile(path, split or DEFAULT_SPLIT, size, folder))
     return files, [path for path in found if path not in taken], bool(naming)
@@ -381,7 +384,7 @@ def _parse_json(text: str) -> Mapping[str, Any] | None:
     try:
         value = _DECODER.decode(text)
         if not isinstance(value, dict):
-            raise RowError("expected a JSON object per line, as `jq -c '.[]'` writes them")
+            raise RowError("expected one JSON object per line, as in the output of `jq -c '.[]'`")
         return _flatten(value, "", {})
     except (ValueError, RecursionError) as error:
         raise RowError(f"not JSON: {safe(str(error), limit=120)}") from error
@@ -427,7 +430,7 @@ class ParquetTable:
 
 
 def _flatten(value: Mapping[str, Any], above: str, found: dict[str, Any]) -> dict[str, Any]:
-    """Add the values of an object to `found`, except missing ones. A `/` joins inner names."""
+    """Add the values of an object to `found`, except missing ones. Inner names are like `a/b`."""
     for name, each in value.items():
         path = above + name
         if isinstance(each, dict):

@@ -105,7 +105,7 @@ class _NoDoctype(ElementTree.TreeBuilder):
 
 
 class VocAnnotation:
-    """The facts about an image in its XML."""
+    """The facts that an XML file states about an image."""
 
     def __init__(self, raw: Storage, path: str) -> None:
         try:
@@ -131,7 +131,7 @@ class VocAnnotation:
 
 
 def box_of(element: ElementTree.Element) -> tuple[float, ...]:
-    """xmin, ymin, xmax and ymax of an object as they are written; empty if one is not a number."""
+    """An object's xmin, ymin, xmax and ymax, unchanged; empty unless all four are numbers."""
     sides = [text_in(element, f"bndbox/{side}") for side in ("xmin", "ymin", "xmax", "ymax")]
     try:
         return tuple(map(float, sides))
@@ -263,7 +263,7 @@ class VocDataset:
 
     def _by_folders(self) -> list[VocSplit]:
         """The splits according to the names of folders. If no folder has the name of a split, there
-        is one split. Otherwise, files outside of such folders belong to no split.
+        is one split. If folders have such names, files outside of these folders have no split.
         """
         entries = [VocEntry(self._image_of(xml), xml, xml) for xml in self._kinds["xml"]]
         entries = [*map(self._with_image, entries)]
@@ -282,8 +282,8 @@ class VocDataset:
         names = sorted(filter(None, by_folder))
         if deep and not names:
             raise RawDataError(
-                f"`{deep}` is in the folder of a split, but this folder is too deep: `--raw` takes "
-                "the folder that contains the folders of all splits"
+                f"`{deep}` is in a split folder, but this split folder is too deep: `--raw` takes "
+                "the folder that contains all split folders"
             )
         normal = normal_splits(names)
         splits = [VocSplit(normal[name], [name], by_folder[name]) for name in names]
@@ -390,7 +390,7 @@ def _image_folders(folder: str) -> Iterator[str]:
 
 
 def _lists_of_splits(names: Sequence[str]) -> list[str]:
-    """The lists that define splits, without lists of one class and without a union of two lists."""
+    """Lists that define splits, except lists of one class and the union of `train` and `val`."""
     kept = [name for name in names if name.rpartition("_")[2] not in names or "_" not in name]
     has_union = {"train", "val", "trainval"} <= {*kept}
     return [name for name in kept if not (has_union and name == "trainval")]

@@ -1,7 +1,7 @@
 """The bundled source `webdataset`: samples in tar files, as the library WebDataset reads them.
 
 - `tars`: finds the members of a tar file by reading the headers
-- `samples`: defines the options, makes items of the samples in tar files, and recognizes folders
+- `samples`: defines the options, turns the samples in tar files into items, and recognizes folders
   from `tfrecreg export`
 - `source`: defines :class:`~tfrecreg_webdataset.source.WebDatasetSource`
 """
@@ -60,7 +60,7 @@ def _examine(preview: RawPreview) -> Recognition | None:
 
 
 def _names(start: bytes) -> Iterator[str]:
-    """The file names in the first bytes of an archive. These may end in the middle of a member."""
+    """The file names in the first bytes of an archive. The bytes may end inside a member."""
     import tarfile
 
     with (

@@ -1,4 +1,4 @@
-"""Defines the options of the source `webdataset`, and makes items of the samples in tar files.
+"""Defines the options of the source `webdataset`, and turns the samples in tar files into items.
 
 As in the library WebDataset, neighboring members with the same key form a sample. The key is the
 path up to the first dot of the file's name; the suffix is the rest, in lower case.
@@ -187,7 +187,7 @@ class Samples:
                 raise _unlike_export(f"{found} of {records[path]} records are in `{path}`")
 
     def _read(self, number: int, path: str, reader: Reader) -> None:
-        """Add the items and the skipped samples of a tar file, and remarks on members left out."""
+        """Add a tar file's items, its skipped samples, and remarks on members that are left out."""
         split, walk = self.splits[path], TarWalk(reader)
         notes: dict[str, ImageRemarks] = defaultdict(ImageRemarks)
         before: set[str] = set()
@@ -250,8 +250,8 @@ class Samples:
 
 
 def _tar_files(raw: Storage) -> tuple[dict[str, int], list[str]]:
-    """The sizes of the tar files to read, and the paths of hidden tar files and devices, which are
-    left out."""
+    """The sizes of the tar files to read, and the paths of those left out: devices, and files whose
+    names begin with a dot."""
     sizes: dict[str, int] = {}
     left_out: list[str] = []
     for entry in list_files(raw):
@@ -274,9 +274,9 @@ def _keyed(
 ) -> Iterator[tuple[str, str, TarMember | TarDamage | None]]:
     """The members that belong to samples, each with its key and its suffix.
 
-    If the archive is damaged, the last result is the damage instead of a member. Its key is the key
-    of the sample that is cut, or is empty. If only the end blocks are missing, the last member is
-    None.
+    If the archive is damaged, the last result has the damage instead of a member. If the damage
+    cuts a sample, the result has this sample's key, otherwise an empty key. If only the end blocks
+    are missing, the last result has None instead of a member.
     """
     key = ""
     try:

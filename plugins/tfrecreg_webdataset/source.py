@@ -64,7 +64,7 @@ _FIELD_TYPES: dict[str, tuple[Any, Callable[[Any], Feature], Kind]] = {
 
 
 class _Context(NamedTuple):
-    """The parts of a dataset that a worker needs to make features of samples."""
+    """What a worker has to know about a dataset, so that it can turn samples into features."""
 
     options: WebDatasetOptions
     paths: Sequence[str]

@@ -97,7 +97,7 @@ class TarWalk:
 
 
 def _problem(block: bytes) -> str:
-    """Why a block is not a header, in the words of `tarfile`; empty if it is one."""
+    """Why a block is not a header, in the words of `tarfile`; empty if the block is a header."""
     try:
         tarfile.TarInfo.frombuf(block, "utf-8", "surrogateescape")
     except tarfile.HeaderError as error:

@@ -4,7 +4,7 @@ The page `docs/sources/boxes.md` says what is read.
 
 - `dataset`: the options, the raw files, their description, and the images of each split
 - `source`: :class:`~tfrecreg_yolo.source.YoloSource`: the items, and the features of their objects.
-  :class:`tfrecreg.api.ObjectSource` makes examples from both.
+  :class:`tfrecreg.api.ObjectSource` makes examples from these items and features.
 
 Schemas: `yolo.pbtxt`, and the parts `objects*.pbtxt`, which all object sources use.
 """

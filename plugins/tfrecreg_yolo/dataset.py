@@ -106,7 +106,7 @@ class YoloDataset:
         if not self.images:
             raise RawDataError(
                 f"`{safe(raw.root, limit=4096)}` holds no image",
-                hint="name the folder with `images` and `labels`, or the folder with `data.yaml`",
+                hint="`--raw` takes the folder that contains `images` and `labels`, or `data.yaml`",
             )
         self._folders = {""}
         """Folders that contain images at any depth. The raw folder is the empty path."""
@@ -137,7 +137,7 @@ class YoloDataset:
         self._remark_others()
 
     def label(self, image: str) -> str:
-        """The label file of an image; empty without one."""
+        """The label file of an image; empty if the image has no label file."""
         return next((path for path in label_paths(image) if path in self.files), "")
 
     def _remark_others(self) -> None:
@@ -256,8 +256,8 @@ class YoloDataset:
                 deep = deep or folder
         if deep and not found:
             raise RawDataError(
-                f"`{deep}` is the folder of a split, but it is too deep: `--raw` takes the folder "
-                "that contains the folders of all splits"
+                f"the split folder `{deep}` is too deep: `--raw` takes the folder that contains "
+                "all split folders"
             )
         return {**found} or {"train": ["."]}
 

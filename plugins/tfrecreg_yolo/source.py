@@ -143,14 +143,14 @@ class YoloSource(ObjectSource[YoloDataset, YoloContext]):
         shapes = {count for count in shapes if count >= 6 and count % 2 == 0}
         if shapes == {8}:
             raise RawDataError(
-                "every row that is not a box has 8 coordinates, so these rows may be polygons of "
-                "four points or oriented boxes",
+                "every row has the 4 numbers of a box or 8 coordinates; rows of 8 coordinates may "
+                "be oriented boxes, or polygons with four points",
                 hint="set --option task=segment or --option task=obb",
             )
         return "segment" if shapes else "detect"
 
     def _size(self, image: str, label: str) -> int:
-        """Approximate bytes of the example of an image."""
+        """The approximate size of an image's example, in bytes."""
         files, symlinks = self.dataset.files, self.options.symlinks
         size = _OVERHEAD + image_size(image, files.get(image), symlinks=symlinks)
         if not label:
@@ -218,9 +218,9 @@ def rows_of(data: bytes) -> Iterator[tuple[int, bytes]]:
 def plain_rows(
     data: bytes, width: int, height: int
 ) -> list[tuple[float, float, float, float, float]] | None:
-    """Class and box of each row of a label file. A box is left, top, width and height, all in
-    pixels. None if a row is not five numbers or may occur twice. Then the rows have to be read one
-    by one.
+    """Class and box of each row of a label file. A box consists of left, top, width and height, in
+    pixels. The result is None if a row does not have five numbers, or if two rows are equal. If the
+    result is None, the caller reads the rows one by one.
     """
     rows = []
     try:
@@ -235,8 +235,9 @@ def plain_rows(
 
 
 def _read_row(line: bytes, context: YoloContext) -> tuple[int, Sequence[float], list[float]]:
-    """The class of a row, its box and its points. The box is left, top, width and height. A point
-    of a polygon is x and y; a keypoint is x, y and visibility. All are shares of the image's sides.
+    """The class of a row, its box and its points. The box consists of left, top, width and height.
+    A point of a polygon has x and y; a keypoint has x, y and visibility. All lengths and positions
+    are shares of the image's sides.
     """
     task = context.task
     try:

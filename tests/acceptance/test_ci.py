@@ -115,7 +115,7 @@ def test_a_job_is_red_where_the_remote_is_damaged(clone: Shell, job: str) -> Non
     victim.chmod(0o644)
     flip(victim, victim.stat().st_size // 2)
     said = run(clone, fetch[:-1], expect=1)
-    assert "of `mnist@1.0.0` is damaged in the remote, and this machine has no sound copy" in said
+    assert "of `mnist@1.0.0` is damaged in the remote, and this machine has no intact copy" in said
     assert "push --repair mnist@1.0.0`" in said
     assert not (clone.root / "versions/mnist/1.0.0").exists()
 

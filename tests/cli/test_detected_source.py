@@ -154,4 +154,4 @@ def test_a_source_that_fails_to_look_is_reported_and_passed_over(
     (line,) = (each for each in done.err.splitlines() if "failed in `examine`" in each)
     assert line.startswith("the source `evil` of `hostile` 6.6 failed in `examine`: ")
     assert told in line
-    assert line.endswith("so it was not asked")
+    assert line.endswith("so the source was not considered")

@@ -44,7 +44,7 @@ def test_json_has_every_split(cli, here: Path) -> None:
     [
         ((), "Missing argument 'TARGET..'"),
         (("digit",), "no dataset `digit`; did you mean `digits`?"),
-        (("digits", "--split", "x"), "`--split` applies to files only"),
+        (("digits", "--split", "x"), "`--split` applies only to files"),
     ],
 )
 def test_what_cannot_be_done_is_exit_2(cli, here: Path, arguments, message) -> None:

@@ -127,7 +127,7 @@ def test_shards_are_verified_without_a_line_of_its_own(
 @pytest.mark.parametrize(
     ("to", "fault", "code", "message"),
     [
-        ("hex", "loses", 3, "differs from the records of `digits-"),
+        ("hex", "loses", 3, "differs from the records of the shard `digits-"),
         ("hex", "raises", 3, "failed in `begin`: ZeroDivisionError: nothing (hexes_plugin.py, "),
         ("hex", "refuses", 2, "error: no hexes today\n"),
     ],

@@ -129,7 +129,7 @@ def test_a_split_or_a_part_of_it(cli, raw, registry) -> None:
         (("--split", "train[:999999]"), "`train[:999999]` reaches beyond its split"),
         (
             ("--split", "train[:2]", "--at", "1"),
-            "`train[:2]` counts within the whole split: leave out `--at`",
+            "`train[:2]` selects a range of the whole split: leave out `--at`",
         ),
     ],
 )

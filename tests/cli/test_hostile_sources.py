@@ -60,7 +60,7 @@ WRONG = {
     ),
     "a former code": (
         "def items(self): yield Skipped('train', '0', 'SRC002', 'x')",
-        "`tfrecreg explain` lists them; SRC002 became SRC110",
+        "`tfrecreg explain` lists the codes; SRC002 became SRC110",
     ),
     "negative raw files": (
         "def raw_files(self): yield RawFile('a.txt', -5, 5)",

@@ -127,7 +127,7 @@ def test_a_dataset_without_a_source_has_no_stage_that_builds_it(cli, configured)
         (
             {"dvc.yaml": "stages:\n  build-digits:\n    cmd: make\n"},
             (),
-            "tfrecreg did not write the entry `build-digits` in `stages` of `dvc.yaml`",
+            "the entry `build-digits` in `stages` of `dvc.yaml` is not from tfrecreg",
         ),
         (
             {"dvc.yaml": "stages: [a]\n"},

@@ -196,7 +196,7 @@ def test_raw_data_that_changed_after_the_build_are_noticed(cli, built, raw) -> N
     os.utime(raw / "train-labels-idx1-ubyte.gz", ns=(1, 1))
     done = cli("release", "digits", "--version", "1.0.0")
     assert done.code == 2
-    expected = "the raw file `train-labels-idx1-ubyte.gz` changed after `digits` was built from it"
+    expected = "the raw file `train-labels-idx1-ubyte.gz` changed after `digits` was built"
     assert expected in done.err
 
 

@@ -17,7 +17,7 @@ FULL = Path("/dev/full")
 needs_full = pytest.mark.skipif(not FULL.exists(), reason="there is no /dev/full")
 LINES = [
     "error: cannot write the output: No space left on device",
-    "hint: write it to another place, or make room there",
+    "hint: write the output to another place, or free some space",
 ]
 COMMANDS: dict[str, list[str]] = {
     "check": ["check", "digits"],

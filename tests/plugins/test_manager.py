@@ -91,7 +91,7 @@ BROKEN = {
         @hookimpl
         def tfrecreg_sources(): yield SourceRecord("a", "summary", "module:Class")
         """,
-        "`tfrecreg_sources`: `a` needs a summary in words and a function to load it",
+        "`tfrecreg_sources`: `a` needs text in `summary` and a function in `load`",
     ),
 }
 

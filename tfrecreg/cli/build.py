@@ -49,10 +49,10 @@ def command(
 ) -> None:
     """Build a dataset's TFRecords from its raw data.
 
-    The new build is written next to the old data/NAME, read back and checked. Then it replaces
-    the old build. The first build of a dataset saves its settings in datasets/NAME.toml, and
-    `tfrecreg build NAME` repeats the build. Settings of a later build apply to that build only,
-    unless `--save-options` saves them.
+    The command writes the new build next to the old data/NAME, reads the new build back and
+    checks it. Then the new build replaces the old one. The first build of a dataset saves its
+    settings in datasets/NAME.toml, and `tfrecreg build NAME` repeats the build. Settings of a
+    later build apply to that build only, unless `--save-options` saves them.
     """
     from tfrecreg.builtin.releases.commands import print_built
     from tfrecreg.core.build.request import BuildRequest

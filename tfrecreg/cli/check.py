@@ -64,10 +64,10 @@ def check_command(
     """Check builds, releases or any TFRecord files.
 
     TARGET is a reference (mnist, mnist@1.0.0, mnist@latest). It can also be a path, URL, folder or
-    glob of TFRecord files, which need no registry. If a build's manifest is in their folder, the
-    files are compared with it. Without a TARGET, the command checks every dataset of the registry:
-    its build, or its newest release if only the release is on this machine. A missing dataset makes
-    the check incomplete (exit code 3).
+    glob of TFRecord files, which need no registry. If the folder of the files contains a build's
+    manifest, the files are compared with the manifest. Without a TARGET, the command checks every
+    dataset of the registry: its build, or its newest release if only the release is on this
+    machine. A missing dataset makes the check incomplete (exit code 3).
     """
     from tfrecreg.core.check.options import CheckOptions
 

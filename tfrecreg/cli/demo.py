@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 def command(session: Session, folder: str | None, files: bool, engine: Engine) -> None:
     """Run the whole workflow on generated sample data.
 
-    The demo draws digits, and builds, releases and checks them. Then it damages a copy of a shard,
-    and finds the damage. DIR is an empty or new folder. Without DIR, the demo makes a temporary
-    folder and keeps it. Nothing is downloaded.
+    The demo draws digits. It builds a dataset from them, releases the dataset and checks it. Then
+    it damages a copy of a shard, and finds the damage. DIR is an empty or new folder. Without DIR,
+    the demo makes a temporary folder and keeps it. Nothing is downloaded.
     """
     if files:
         _write_files(session, folder or ".")

@@ -196,7 +196,7 @@ def _smooth(points: Floats) -> Floats:
 
 
 def _ink(nearest: Floats, grid: Floats, x: Floats, y: Floats) -> None:
-    """Update `nearest`: the square of each pixel's smallest distance to any piece so far."""
+    """Update `nearest`: for each pixel, the squared distance to the nearest piece drawn so far."""
     for number in range(x.shape[1] - 1):
         start_x, start_y = x[:, number], y[:, number]
         along_x, along_y = x[:, number + 1] - start_x, y[:, number + 1] - start_y

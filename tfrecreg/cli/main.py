@@ -67,7 +67,7 @@ def main(arguments: Sequence[str]) -> int:
         with suppress(OSError):
             _print_error(
                 f"error: cannot write the output: {os.strerror(failure.errno or errno.EIO)}",
-                "write it to another place, or make room there",
+                "write the output to another place, or free some space",
             )
             guard.traced(failure)
         return FailureError.exit_code

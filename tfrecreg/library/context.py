@@ -97,7 +97,8 @@ def shown_by(given: Shown) -> Progress:
 def context_of(
     kind: type[Any], given: Mapping[str, Any], registry: RegistryLike | None = None
 ) -> Context:
-    """Return the keywords of a call as :func:`work_of` does, with the registry.
+    """Return the registry and the other keywords of a call in the form that operations take. Refuse
+    unknown keywords.
 
     Args:
         kind: the class that declares the verb's keywords, such as :class:`Reading`.
@@ -173,12 +174,12 @@ def of_target(
 def of_datasets(
     verb: Callable[Concatenate[Any, P], R],
 ) -> Callable[Concatenate[Any, P], list[R]]:
-    """Return a verb as a method of a registry, with a result for each dataset."""
+    """Turn a verb into a method of a registry. The method returns one result per dataset."""
     return _function(verb, "self", returns="list[{}]", everything=True)
 
 
 def of_registry(verb: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[Any, P], R]:
-    """Return a verb as a method of a registry, with one result for all datasets."""
+    """Turn a verb into a method of a registry. The method returns one result for all datasets."""
     return _function(verb, "self", everything=True)
 
 

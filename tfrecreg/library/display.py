@@ -103,7 +103,7 @@ class NotebookProgress:
                 self._draw(self._bar)
 
     def stop(self) -> None:
-        """Draw the last state of the bar, then remove the bar, as in a terminal."""
+        """Draw the bar's last state, then remove the bar. A bar in a terminal ends the same way."""
         if self._bar is not None:
             self._draw(self._bar)
             self._bar = None

@@ -270,7 +270,7 @@ class Verbs(ABC):
         where: str | None = None,
         **context: Unpack[Reading],
     ) -> Head:
-        """Return the first records, or records that begin at a given number. Skip damaged records.
+        """Return the first records, or the records from a given number on. Skip damaged records.
 
         Args:
             records: number of records; None for 5, or for 1 with `at`.

@@ -211,7 +211,8 @@ class Making(Dataset):
     ) -> Release:
         """Freeze the build under a version number.
 
-        If the newest release, or the release `version`, has the same content, it is returned.
+        If the release `version` exists and has the content of the build, this release is returned.
+        If `version` is None, the newest release is returned if it has that content.
 
         Args:
             version: version number of the release, such as ``1.0.0``; None for the next number.
@@ -299,6 +300,6 @@ class Mending(Resolved):
 
 
 def _fresh(registry: Registry) -> Registry:
-    """Return the registry without its cached configuration, which an editor may have changed."""
+    """Forget the cached configuration, whose file may have been edited, and return the registry."""
     registry.__dict__.pop("config", None)
     return registry

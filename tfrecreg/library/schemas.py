@@ -75,7 +75,7 @@ class SchemaVerbs:
         write: bool = False,
         **context: Unpack[Working],
     ) -> Proposal:
-        """Propose the smallest change of the schema that accepts the data.
+        """Propose the smallest change that makes the schema accept the data.
 
         Args:
             features: resolve only the findings of these features.

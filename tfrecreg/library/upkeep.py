@@ -1,7 +1,7 @@
 """The verbs of a registry and of a release: audits, remotes, tags, the pipeline, the site.
 
-This module does not import the readers of a registry, because that would slow commands, which take
-their options from the verbs.
+Commands import this module, because they take their options from the verbs. To keep the commands
+fast, the module does not import the readers of a registry.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Keeping(Registry):
     def audit(
         self, *names: str, base: str | None = None, fail_on: FailOnWord | None = None
     ) -> Report:
-        """Check the releases of datasets, without their bytes.
+        """Check the releases of datasets. The bytes of the releases are not read.
 
         Args:
             names: names of datasets. If no name is given, all datasets are checked.
@@ -102,10 +102,11 @@ class Keeping(Registry):
         repair: bool = False,
         **context: Unpack[Shown],
     ) -> PushResult:
-        """Send named releases, all releases of named datasets, or all releases to a DVC remote.
+        """Send the bytes of releases to a DVC remote.
 
         Args:
-            names: names of datasets and releases. If no name is given, all releases are sent.
+            names: names of releases and datasets. The name of a dataset means all its releases. If
+                no name is given, all releases are sent.
             remote: name of the DVC remote. None means DVC's default remote.
             verify: also verify the bytes in the remote, either by the remote's checksums or by
                 reading the bytes.
@@ -224,7 +225,7 @@ class Keeping(Registry):
 
 
 class Publishing(Release):
-    """The verbs of a release."""
+    """The verbs of a release: methods that pull, push, tag or yank the release."""
 
     @verb
     def pull(self, *, remote: str | None = None, **context: Unpack[Shown]) -> PullResult:

@@ -55,7 +55,8 @@ class Versioned(Verbs, Mending, SchemaVerbs, lookup.Resolved):
     def describe(self) -> dict[str, Any]:
         """Return the facts that identify the version, for MLflow, Weights & Biases or a log.
 
-        The dictionary can be written as JSON. It needs only the manifest, not the bytes:
+        This method needs only the manifest, not the bytes. The dictionary has these keys
+        and can be written as JSON:
 
         - ``name``: the dataset; ``version``: the number, None for a build; ``reference``: name and
           number

@@ -97,7 +97,7 @@ class KitTests(unittest.TestCase):
         return Path(folder)
 
     def entered(self, context: AbstractContextManager[T]) -> T:
-        """Enter a context until the end of the test, and return its value."""
+        """Enter a context, and leave it at the end of the test. Return the context's value."""
         found = context.__enter__()
         self.addCleanup(context.__exit__, None, None, None)
         return found

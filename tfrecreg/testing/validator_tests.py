@@ -104,7 +104,7 @@ class ValidatorTests(KitTests):
             self.assertFalse([f"{found.code} {found.message}" for found in each.findings])
 
     def verify_bad_records(self) -> None:
-        """The validator reports each of its codes for the bad records of that code."""
+        """Each code of the validator has bad records, for which the validator reports this code."""
         own = [code.code for code in self.announced.record.codes]
         silent = [code for code in own if code not in self.bad]
         self.assertFalse(silent, "`bad` has no records for these codes")

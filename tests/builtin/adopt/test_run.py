@@ -248,7 +248,7 @@ class TestSchema:
         path = adopter.root / "schemas/pets.pbtxt"
         path.parent.mkdir(exist_ok=True)
         path.write_text("# nothing\n")
-        with pytest.raises(UsageError, match="describes no feature of Examples"):
+        with pytest.raises(UsageError, match="declares no features"):
             adopter.adopt()
 
     def test_one_that_was_changed_is_taken_by_adopting_in_place(self, adopter) -> None:

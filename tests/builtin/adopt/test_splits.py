@@ -116,14 +116,14 @@ def test_one_split_may_have_several_globs(tmp_path: Path) -> None:
         (
             ("x-val.tfrecord", "x-dev.tfrecord"),
             (),
-            "`{0}/x-dev.tfrecord` and `{0}/x-val.tfrecord` belong to two sets, but both would be "
-            "in the split `validation`",
+            "`{0}/x-dev.tfrecord` and `{0}/x-val.tfrecord` belong to different sets, but both "
+            "would be in the split `validation`",
         ),
         (
             ("a/train-00000-of-00001", "b/train-00000-of-00001"),
             (),
-            "`{0}/a/train-00000-of-00001` and `{0}/b/train-00000-of-00001` belong to two sets, but "
-            "both would be in the split `train`",
+            "`{0}/a/train-00000-of-00001` and `{0}/b/train-00000-of-00001` belong to different "
+            "sets, but both would be in the split `train`",
         ),
         (("a.tfrecord",), (("train", "b*"),), "`--split train=b*` matches none of the 1 files"),
         (

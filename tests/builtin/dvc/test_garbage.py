@@ -62,7 +62,7 @@ def test_a_copy_stays_beside_a_damaged_remote(placed: Any) -> None:
     assert gc(registry, apply=True, progress=notes) == []
     assert notes.notes == [
         f"`versions/digits/1.0.0` is kept, because `{SHARD}` is damaged in the remote: "
-        "`tfrecreg push --repair digits@1.0.0` replaces it"
+        "`tfrecreg push --repair digits@1.0.0` replaces the damaged file"
     ]
     assert push(registry, ["digits@1.0.0"], repair=True).replaced == 1
     assert [each.kind for each in gc(registry, apply=True)] == ["version"]

@@ -102,7 +102,7 @@ def test_what_is_damaged_here_is_never_sent(story: Any) -> None:
         "`tfrecreg push digits@1.0.0` sends it from a machine that has it"
     )
     story.remote.put(oid, b"damaged")
-    with pytest.raises(RefusedError, match="and this machine has no sound copy to replace it"):
+    with pytest.raises(RefusedError, match="and this machine has no intact copy to replace it"):
         push(registry, repair=True)
     assert {**before, oid: b"damaged"} == story.remote.all()
 

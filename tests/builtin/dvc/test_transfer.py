@@ -110,7 +110,7 @@ def test_what_the_remote_lost_is_named(story: Any, path: str) -> None:
         pull(open_registry(other.root), "digits@1.0.0")
     what = f"`{path}`" if path else "DVC's list of the files"
     assert caught.value.message == (
-        f"the remote lacks {what} of `digits@1.0.0`, and this machine has no sound copy"
+        f"the remote lacks {what} of `digits@1.0.0`, and this machine has no intact copy"
     )
     assert caught.value.hint == (
         "`tfrecreg repair digits@1.0.0` rebuilds it here; "

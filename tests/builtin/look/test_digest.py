@@ -121,7 +121,7 @@ def test_an_incomplete_set_of_files_is_refused(tmp_path: Path) -> None:
     ("targets", "split", "message"),
     [
         ([], None, "there is no target to digest"),
-        (["digits"], "train", "`--split` applies to files only: builds and releases name"),
+        (["digits"], "train", "`--split` applies only to files: builds and releases have"),
         (["nothing*"], None, "no file matches `nothing*`"),
     ],
 )

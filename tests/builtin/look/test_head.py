@@ -279,7 +279,9 @@ def test_a_record_that_there_is_not(tmp_path: Path) -> None:
     target = find_target(str(put(tmp_path, *NUMBERED)))
     with pytest.raises(NoSuchRecordError) as caught:
         list(head(target, Choice(at=20)))
-    assert caught.value.message == f"there is no record 20 in `{tmp_path}/a.tfrecord`, which has 20"
+    assert caught.value.message == (
+        f"there is no record 20 in `{tmp_path}/a.tfrecord`: the number of records is 20"
+    )
 
 
 @pytest.mark.parametrize("byte", [3, 14], ids=["header", "data"])

@@ -68,7 +68,7 @@ def test_what_words_mean(words: str, ranges: list[tuple[str, int, int]]) -> None
         ("train[-1004:]", "reaches beyond its split, which has 1003 records"),
         ("train[:101%]", "reaches beyond its split, which has 1003 records"),
         ("train[4shard:]", "reaches beyond its split, which has 3 shards"),
-        ("train[20:10]", "ends at record 10, before it begins at record 20"),
+        ("train[20:10]", "begins at record 20, but ends at record 10"),
         ("tran", "`x` has no split `tran`; did you mean `train`?"),
     ],
 )

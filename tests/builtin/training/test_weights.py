@@ -212,7 +212,7 @@ def test_numbers_are_given_again(pets: Path) -> None:
 def test_records_without_a_class(numbers: Path) -> None:
     pytest.importorskip("duckdb", reason="the extra `query` is not installed")
     source = tfrecreg.data_source(numbers, "train")
-    with pytest.raises(UsageError, match='has a class, but `weights="class"` needs one'):
+    with pytest.raises(UsageError, match='has a class, but `weights="class"` needs classes'):
         source.order(seed=1, weights="class")
     assert len(source.order(seed=1, weights="number")) == 100
 

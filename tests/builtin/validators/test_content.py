@@ -198,7 +198,7 @@ def test_exit_codes(digits_original: Path, capsys: pytest.CaptureFixture[str]) -
         (("digits", "--expect", "train=-1"), "`--expect train=-1` should be a number of records"),
         (
             ("digits", "--skip", "content", "--expect", "train=1"),
-            "`--skip content` excludes the validators of `--same-as` and `--expect`",
+            "`--skip content` skips the validators that `--same-as` and `--expect` need",
         ),
         (("digits", "--expect", "a=1,a=2"), "`--expect a=` is given twice"),
         (("digits", "--same-as", "digits@2.0.0"), "no release `digits@2.0.0`"),

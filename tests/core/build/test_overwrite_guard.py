@@ -43,7 +43,8 @@ def test_files_that_are_no_build_are_not_replaced(registry: Registry, work) -> N
     with pytest.raises(UsageError) as caught:
         work(registry, request(registry))
     assert caught.value.message == (
-        "`data/digits` holds files that do not belong to a build and would be replaced"
+        "`data/digits` holds files that do not belong to a build, and a new build would replace "
+        "these files"
     )
     after = tree(Path(registry.storage.root))
     assert {name: after[name] for name in before} == before

@@ -76,7 +76,7 @@ def test_a_changed_pickle_is_never_unpickled(registry: Registry, tmp_path: Path)
     Path(storage.root, "train.pickle").write_bytes(pickle.dumps(split) + b"x")
     with pytest.raises(TfrecregError) as caught:
         mine.open()
-    assert caught.value.message == "`train.pickle` was changed in the stage of the build"
+    assert caught.value.message == "`train.pickle` was changed in the staging folder of the build"
 
 
 # With processes, and in sessions.

@@ -134,8 +134,8 @@ def test_data_and_a_source_exclude_each_other(registry: Registry) -> None:
     with pytest.raises(UsageError) as caught:
         build(registry, request, data={"train": Elements()})
     assert caught.value.message == (
-        "`source` and `raw` and `max_skipped` and `data` exclude each other: a program's data have "
-        "no source and no raw files"
+        "`source` and `raw` and `max_skipped` cannot be combined with `data`: a build from `data` "
+        "has no source and reads no raw files"
     )
     folder = Path(registry.storage.root, "datasets")
     folder.mkdir(exist_ok=True)

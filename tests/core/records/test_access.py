@@ -100,7 +100,8 @@ def test_a_number_that_there_is_not_is_an_index_error(path: Path, number: int) -
     with pytest.raises(IndexError) as caught:
         read(path, number)
     assert isinstance(caught.value, NoSuchRecordError)
-    assert caught.value.message == f"there is no record {number} in `{path}`, which has 60"
+    expected = f"there is no record {number} in `{path}`: the number of records is 60"
+    assert caught.value.message == expected
     assert caught.value.exit_code == 2
 
 
@@ -110,7 +111,7 @@ def test_a_shard_may_be_empty(tmp_path: Path, empty: bytes) -> None:
     path.write_bytes(empty)
     with Records(path) as records:
         assert list(records) == []
-    with pytest.raises(NoSuchRecordError, match=r"there is no record 0 in `.*`, which has 0"):
+    with pytest.raises(NoSuchRecordError, match=r"no record 0 in `.*`: the number of records is 0"):
         read(path, 0)
 
 
@@ -342,7 +343,7 @@ def test_a_file_that_was_changed_is_not_read_by_old_places(tmp_path: Path) -> No
     path.write_bytes(STREAM)
     packed = pickle.dumps(Records(path))
     path.write_bytes(STREAM[39:])
-    with pytest.raises(StorageError, match="was changed since its records were counted"):
+    with pytest.raises(StorageError, match="was changed after its records were counted"):
         pickle.loads(packed)[0]
 
 

@@ -91,7 +91,7 @@ def test_one_of_another_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as caught:
         read(path, 0, index=sidecar)
     assert caught.value.message == (
-        f"`a.idx` is not the index of `{path}`: its last record ends at byte 350, "
+        f"`a.idx` is not the index of `{path}`: the index lists records up to byte 350, "
         "but the file ends at byte 367"
     )
     # The same size in all, and other records: noticed at the record itself.

@@ -109,8 +109,8 @@ def test_bytes_beside_a_damaged_manifest_may_be_looked_at_and_not_used(
     with pytest.raises(UsageError) as caught:
         found.storage()
     assert caught.value.message == (
-        f"`{folder}` may not have the bytes of `mnist@2.0.0`: its manifest is damaged "
-        "or belongs to another build"
+        f"it is uncertain whether `{folder}` has the bytes of `mnist@2.0.0`: the manifest "
+        "in this folder is damaged or belongs to another build"
     )
 
 

@@ -162,6 +162,5 @@ def test_a_web_server_that_does_not_list_is_told(
         with pytest.raises(UsageError) as raised:
             listed_storage(f"{web}/{path}").expect_folder()
         assert raised.value.message == (
-            f"`{web}/{path}` lists no files: raw data are only read from web "
-            "servers that list folders"
+            f"`{web}/{path}` lists no files: a web server with raw data must list its folders"
         )

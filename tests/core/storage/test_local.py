@@ -159,7 +159,7 @@ class TestList:
 def test_a_file_is_read_up_to_the_limit(storage: LocalStorage) -> None:
     put(storage, "a", b"12345")
     assert storage.read("a", limit=5) == b"12345"
-    with pytest.raises(StorageError, match="has 5 bytes, more than the 4 that are read at once"):
+    with pytest.raises(StorageError, match="has 5 bytes, but at most 4 bytes are read at once"):
         storage.read("a", limit=4)
 
 

@@ -42,7 +42,7 @@ def test_a_file_is_read(storage: RemoteStorage) -> None:
         assert reader.read_at(3, 4) == b"3456"
         assert reader.read_at(8, 100) == b"89"
         assert reader.read_at(10, 1) == b""
-    with pytest.raises(StorageError, match="has 10 bytes, more than the 9 that are read at once"):
+    with pytest.raises(StorageError, match="has 10 bytes, but at most 9 bytes are read at once"):
         storage.read("a/x", limit=9)
 
 

@@ -1,4 +1,4 @@
-"""Finds files to adopt, their splits, order and names, and files of other tools next to them."""
+"""Finds the shards to adopt and their splits, order and names. Also finds other tools' files."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class FilesBeside:
     """One line per file or folder that is used, left out or unreadable."""
 
     def splits(self) -> dict[str, str]:
-        """Map the path of each shard that a description lists to the shard's split."""
+        """The splits of the shards that are listed in a description, by the path of the shard."""
         found: dict[str, str] = {}
         for info, shards in self.infos:
             normal = normal_splits(split.name for split in info.splits)
@@ -247,8 +247,8 @@ def _by_rules(shards: Sequence[Shard], rules: Sequence[tuple[str, str]]) -> dict
 
 
 def _by_names(shards: Sequence[Shard], *, alone: bool) -> dict[str, str]:
-    """The split of each file, according to its name. `alone` means that no other file is in
-    a split."""
+    """The split of each file, according to its name. `alone` means that `shards` are all the
+    files of the adoption."""
     owner: dict[str, Shard] = {}
     found: dict[str, str] = {}
     sets = {shard.path: _set_and_number(shard)[0] for shard in shards}
@@ -265,8 +265,8 @@ def _by_names(shards: Sequence[Shard], *, alone: bool) -> dict[str, str]:
         first = owner.setdefault(split, shard)
         if sets[first.path] != sets[shard.path]:
             raise UsageError(
-                f"`{first.name}` and `{shard.name}` belong to two sets, but both would be in the "
-                f"split `{split}`: name splits with `--split NAME=GLOB`"
+                f"`{first.name}` and `{shard.name}` belong to different sets, but both would be in "
+                f"the split `{split}`: name splits with `--split NAME=GLOB`"
             )
         found[shard.path] = split
     return found
@@ -353,6 +353,7 @@ def _expect_places(request: AdoptRequest, folder: str, paths: list[str]) -> None
         build = layout.build_folder(request.name)
         if inside:
             raise UsageError(
-                f"`/{path}` is in `{build}`, which the build would replace: use `--in-place`"
+                f"`/{path}` is in the folder `{build}`, and the new build would replace this "
+                "folder: use `--in-place`"
             )
         raise UsageError(f"`/{path}` is not in `{build}`, so `--in-place` cannot adopt it")

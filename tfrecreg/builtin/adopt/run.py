@@ -163,7 +163,7 @@ def adopt(
 
 
 def _replaceable(registry: Registry, plan: AdoptPlan) -> Manifest | None:
-    """The existing build, or None. Raises if it may not be replaced."""
+    """The existing build, or None. Raises an error if replacing the build is forbidden."""
     folder, dataset = layout.build_folder(plan.dataset), registry.dataset(plan.dataset)
     before = dataset.build_manifest()
     if plan.how != "in-place":
@@ -307,8 +307,7 @@ class _Adoption:
         if known is not None:
             if kind is PayloadKind.EXAMPLE and not known.judges:
                 raise UsageError(
-                    f"`{known.path}` describes no feature of Examples, but the payloads are "
-                    "Examples"
+                    f"the payloads are Examples, but `{known.path}` declares no features"
                 )
             return known.text
         if kind not in _DESCRIBED:
@@ -320,8 +319,8 @@ class _Adoption:
         return sketch.render(self.plan.dataset, kind, beside.features)
 
     def _expect_pixels(self, done: Examination, schema: str) -> None:
-        """Raise an error if the schema does not declare a feature as pixels of the requested
-        size."""
+        """Raise an error unless the schema declares each requested feature as pixels of the
+        requested size."""
         if not self.request.pixels:
             return
         where = self.known.path if self.known is not None else "draft"

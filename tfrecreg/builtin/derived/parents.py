@@ -78,7 +78,7 @@ class Ancestor:
                 raise self.damaged(shard, what)
 
     def index(self, shard: ShardEntry) -> Index:
-        """The index of a shard, after comparing it with the manifest."""
+        """The index of a shard. An index that does not match the manifest is refused."""
         path, digest = f"{self.folder}/{shard.index}", self.indexes[shard.index]
         try:
             index = load_index(self.raw, path, blake3_hex=digest)
@@ -224,7 +224,7 @@ class DerivedOptions:
 
     @property
     def deal(self) -> DealOptions:
-        """The options of splits, which every source has."""
+        """The options that every source has for splits."""
         return DealOptions(self.split, self.split_of, self.group, self.stratify is not None)
 
 
@@ -286,9 +286,10 @@ def renamed_labels(
 ) -> dict[str, Sequence[str]]:
     """The label maps, with each map under the new name of its feature.
 
-    If no feature has the name of a map, the map `…/keypoint` belongs to the features below this
-    name, such as `…/keypoint/x`, and the map `…/id` also belongs to `…/label`. Such a map is kept
-    if one of these features keeps its name.
+    A map without a feature of the same name belongs to other features. For example, the map
+    `a/keypoint` belongs to all features that begin with `a/keypoint/`. The map `a/id` belongs to
+    `a/label` and to all features that begin with `a/id/`. Such a map is kept if one of these
+    features keeps its name.
     """
     found: dict[str, Sequence[str]] = {}
     for name, names in labels.items():

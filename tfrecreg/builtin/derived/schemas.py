@@ -43,7 +43,7 @@ class ClassChange:
     """Whether all class numbers stay the same."""
 
     def mapped(self, feature: Feature) -> list[int | None]:
-        """The new number of each value. Negative numbers have no names and do not change."""
+        """The new class number of each value. Negative numbers have no names and do not change."""
         found: list[int | None] = []
         for number in feature.values:
             if number >= 0 and number not in self.numbers:
@@ -56,7 +56,7 @@ class ClassChange:
 
 @dataclass(frozen=True, slots=True)
 class Classes:
-    """The label maps of a dataset, and the changes to each parent. Picklable."""
+    """The label maps of a dataset, and the class changes for each parent's records. Picklable."""
 
     labels: Mapping[str, Sequence[str]]
     by_parent: tuple[tuple[ClassChange, ...], ...] = field(repr=False)
@@ -172,9 +172,9 @@ def _others(
 
 
 def classes_in(example: Example, changes: Sequence[ClassChange]) -> set[tuple[str, int]] | None:
-    """The feature and the number of each class of a record after the changes. None if the record
-    is left out, because the changes leave out all classes of the whole record. If only objects are
-    left out, the record stays.
+    """The classes that a record has after the changes, each as a feature and a class number. None
+    if the record is left out, because the changes leave out all classes of the whole record. If
+    only objects are left out, the record stays.
     """
     found: set[tuple[str, int]] = set()
     for change in changes:

@@ -124,8 +124,8 @@ class RecordSelection:
     def _limited(self, found: Iterable[Taken], limit: int) -> Iterator[Taken]:
         """Up to `limit` records per class and split: the records whose keys have the lowest hashes.
 
-        A record of several classes is taken if one of these classes is below `limit`. All records
-        without a class count as one class.
+        A record of several classes is taken if one of these classes is below `limit`. Records
+        without a class are limited as if they had one common class.
         """
         every: list[Taken] = []
         splits: dict[str, list[tuple[int, int, int, frozenset[tuple[str, int]]]]] = {}
@@ -164,7 +164,7 @@ class RecordSelection:
 
 
 def _together(taken: Taken) -> Iterator[list[int]]:
-    """Groups of record numbers. The payloads of a group have about :data:`_TOGETHER` bytes."""
+    """Groups of record numbers. The payloads of a group add up to about :data:`_TOGETHER` bytes."""
     ends = np.cumsum(taken.index.lengths[taken.numbers], dtype=np.int64)
     firsts = np.flatnonzero(np.diff(ends // _TOGETHER)) + 1
     return (group.tolist() for group in np.split(taken.numbers, firsts))
@@ -246,7 +246,9 @@ class ParentReader:
 
 
 def _decoded(payload: bytes) -> tuple[Example, bytes, str]:
-    """The features of a payload, its canonical form, and the reason why no build can store it."""
+    """The features of a payload, the canonical form of the payload, and a problem. The problem says
+    why no build can store the payload; it is empty if a build can store the payload.
+    """
     found = decode_fast(payload)
     if found is not None:
         features, ordered = found
@@ -326,7 +328,9 @@ class DerivedSource(Source):
             yield from self._entries()
 
     def _with_classes(self, expression: str) -> ClassListing:
-        """The entries of the listing. Each item has the value of the SQL expression beside it."""
+        """Pairs of an entry and its class. The class of an item is the value of the SQL expression,
+        or the new name of this class. Other entries have the class None.
+        """
         from tfrecreg.builtin.query.where import record_texts  # DuckDB, for strata alone
 
         texts = [record_texts(each.target(), expression) for each in self.plan.parents]

@@ -149,7 +149,7 @@ class RemoteObjects:
             return None
 
     def get(self, oid: str, path: str) -> bool:
-        """Copy an object to a local file; False if it is missing or damaged."""
+        """Copy an object to a local file; False if the object is missing or damaged."""
         try:
             self._fs.get_file(self._odb.oid_to_path(oid), path)
         except FileNotFoundError:
@@ -241,7 +241,9 @@ _TEMPORARY = re.compile(r"\.[A-Za-z0-9_-]{22}\.tmp")
 
 
 def shared_folder(root: str) -> str:
-    """The folder of a cache that other repositories may use; empty if it is in this repository."""
+    """The folder of DVC's cache if the cache is outside this repository; otherwise an empty text.
+    Other repositories may use such a cache.
+    """
     with opened(root, "dvc cache dir") as repo:
         folder = Path(repo.cache.local.path).resolve()
         return "" if Path(repo.root_dir).resolve() in folder.parents else str(folder)
@@ -250,8 +252,8 @@ def shared_folder(root: str) -> str:
 def stale(
     root: str, kept: Collection[str], linked: Collection[str], refs: Sequence[str], mark: str
 ) -> list[Path]:
-    """The cached objects of unreferenced folders, if the folder contains the file `mark`. To remove
-    the objects, take DVC's lock before this call, and release it after the removal.
+    """The cached objects of each unreferenced folder that contains the file `mark`. To remove the
+    objects, take DVC's lock before this call, and release it after the removal.
 
     If the cache lacks the list of a referenced folder, the list is read from the default remote. If
     the remote lacks it as well, the result is empty.

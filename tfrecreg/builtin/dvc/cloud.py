@@ -48,7 +48,7 @@ class Folder:
 
 
 class ObjectFault(NamedTuple):
-    """A file of a folder whose object is missing or damaged."""
+    """A missing or damaged object, and the file in a folder that needs this object."""
 
     name: str
     """The name of the folder: ``mnist@1.0.0``."""
@@ -63,7 +63,7 @@ class ObjectFault(NamedTuple):
         return f"`{self.path}` of `{self.name}`"
 
     def lost(self, message: str) -> TfrecregError:
-        """The error for an object without a sound copy on this machine or in the remote."""
+        """The error for an object without an intact copy on this machine or in the remote."""
         kind, command = (RefusedError, "push --repair") if self.what else (FailureError, "push")
         hint = (
             f"`{repair_hint(self.name)}` rebuilds it here; `tfrecreg {command} {self.name}` "
@@ -163,11 +163,11 @@ def _incomplete(
     others = f"all others were sent ({sent})" if sent else "nothing was sent"
     if not first.what:
         lacks = f"the remote `{remote}` lacks {first}{more}"
-        return first.lost(f"{lacks}, and this machine has no sound copy, so {others}")
+        return first.lost(f"{lacks}, and this machine has no intact copy, so {others}")
     message = f"the remote `{remote}` has {first} damaged{more}: it {first.what}; {others}"
     if not repair:
         return RefusedError(message, hint=f"tfrecreg push --repair {first.name}")
-    return first.lost(f"{message}, and this machine has no sound copy to replace it")
+    return first.lost(f"{message}, and this machine has no intact copy to replace it")
 
 
 def _sources(objects: _Objects, oids: Sequence[str], progress: Progress) -> dict[str, str]:
@@ -252,8 +252,8 @@ def look_for(
     content: bool,
     progress: Progress = SILENT,
 ) -> dict[str, ObjectFault]:
-    """Map the hash of each folder with a fault to the first fault. The remote has all objects
-    of every folder without an entry in the result. Changes nothing.
+    """Find the first fault of each folder in the remote. The result maps the hash of a folder to a
+    fault. If the remote has all objects of a folder, the result omits this folder. Changes nothing.
     """
     with opened(root, "dvc status --cloud") as repo:
         there, _ = remote_objects(repo, remote, "status")
@@ -272,7 +272,7 @@ def look_for(
 
 
 class _Objects:
-    """The objects of folders, with the files that use them and their local copies."""
+    """The objects of folders. For each object, finds local copies, and the files that use it."""
 
     def __init__(self, repo: Any, there: RemoteObjects | None) -> None:
         self._cache = repo.cache.local
@@ -324,7 +324,7 @@ class _Objects:
         return [ObjectFault(folder.name, path, what) for folder, path in self._uses[oid]]
 
     def cached(self, oid: str) -> bool:
-        """Whether the cache has an object of the right size. If its size is unknown, hash it."""
+        """Whether the cache has an object. Compares sizes, or hashes if the size is unknown."""
         path, size = Path(self._cache.oid_to_path(oid)), self.sizes[oid]
         if size is None:
             return has_object(str(path), oid)
@@ -338,14 +338,14 @@ class _Objects:
         return next((path for path in places if has_object(path, oid)), None)
 
     def take_copy(self, oid: str) -> bool:
-        """Put an object into the cache from a sound copy; False if this machine has none."""
+        """Put an intact copy of an object into the cache; False if this machine has none."""
         found = next((path for path in self._copies(oid) if has_object(path, oid)), None)
         if found is None:
             return False
         return self._keep(oid, lambda path: has_object(shutil.copyfile(found, path), oid))
 
     def take(self, oid: str) -> bool:
-        """Put an object into the cache from the remote; False if it is missing or damaged there."""
+        """Fetch an object into the cache; False if the remote has no intact object."""
         assert self.there is not None
         there = self.there
         return self._keep(oid, lambda temporary: there.get(oid, temporary))

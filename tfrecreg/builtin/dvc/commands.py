@@ -25,9 +25,10 @@ def push_command(
 ) -> None:
     """Push the bytes of releases to a DVC remote.
 
-    REF is a release (mnist@1.0.0), or a dataset for all its releases. Without a REF, every release
-    in DVC is pushed. Objects that the remote already has with the right size are not sent again.
-    Missing objects are taken from DVC's cache, data/ or versions/, and hashed before they are sent.
+    REF is a release (mnist@1.0.0) or a dataset (mnist). A dataset stands for all its releases.
+    Without a REF, every release in DVC is pushed. Objects that the remote already has with the
+    right size are not sent again. Missing objects are taken from DVC's cache, from data/ or from
+    versions/. Each object is hashed before it is sent.
     """
     from tfrecreg.builtin.dvc.transfer import push
     from tfrecreg.core.terminal.console import line
@@ -59,13 +60,13 @@ def push_command(
 def pull_command(session: Session, references: tuple[str, ...], remote: str | None) -> None:
     """Fetch the bytes of releases to this machine.
 
-    REF is a release (mnist@1.0.0), or a dataset for its latest release. The bytes go to
-    versions/NAME/VERSION, unless they are already present. Each file is hashed and compared with
-    the release, whether it comes from DVC's cache or from the remote. Damaged
-    objects in DVC's cache are fetched again.
+    REF is a release (mnist@1.0.0) or a dataset (mnist). A dataset stands for its latest release.
+    The bytes go to versions/NAME/VERSION, unless they are already present. Each file is hashed and
+    compared with the release, whether it comes from DVC's cache or from the remote. Damaged objects
+    in DVC's cache are fetched again.
 
-    Without a REF, fetches the latest release of each dataset. Also fetches each build that is
-    missing in data/ if DVC's pointer to it names a release.
+    Without a REF, fetches the latest release of each dataset. If data/ lacks a build, and DVC's
+    pointer or `dvc.lock` has the hash of a release for this build, also fetches the build.
     """
     from tfrecreg.builtin.dvc.transfer import pull, pull_needed
     from tfrecreg.core.terminal.console import line
@@ -125,9 +126,10 @@ def gc_command(session: Session, apply: bool, remote: str | None) -> None:
 def pipeline_command(session: Session, names: tuple[str, ...], check: bool, artifacts: bool) -> int:
     """Write or update the stages of datasets in dvc.yaml.
 
-    Each dataset has the stages build, check and gate. A dataset whose file sets `page` also has the
-    stage page. Without a NAME, the stages of all configured datasets are written. Other stages are
-    left unchanged. `dvc repro` runs the stages whose inputs changed.
+    Each dataset has the stages `build`, `check` and `gate`. If the configuration of a dataset has
+    `page = true`, the dataset also has a stage `page`. Without a NAME, the stages of all configured
+    datasets are written. Other stages are left unchanged. `dvc repro` runs the stages whose inputs
+    changed.
 
     Each dataset also has an artifact with its name. This artifact and the tags of `tfrecreg tag`
     let other repositories fetch a release by number, with `dvc artifacts get`.

@@ -168,7 +168,9 @@ def _made_by_stage(repo: Any, where: Path, folder: str) -> str | None:
 
 
 def cached_files(root: str, value: str) -> dict[str, str]:
-    """The files of a folder that DVC's cache has on this machine. Changes nothing."""
+    """The cached files of a folder: a map from a path in the folder to a path in DVC's cache. Files
+    that the cache lacks are omitted. Changes nothing.
+    """
     with opened(root, "dvc status") as repo:
         return _listed(repo, value)
 
@@ -181,7 +183,7 @@ def _listed(repo: Any, value: str) -> dict[str, str]:
 
 
 def cached_list(cache: Any, value: str) -> bytes | None:
-    """The list of a folder's files; None if it is missing or damaged in the cache."""
+    """The list of a folder's files; None if the list is missing or damaged in the cache."""
     path = Path(cache.oid_to_path(value))
     data = path.read_bytes() if path.is_file() else b""
     return data if is_object(data, value) else None

@@ -1,4 +1,4 @@
-"""Removes unreferenced files, and copies of data that the DVC remote also has."""
+"""Removes unreferenced files. Removes copies of releases that are complete in the DVC remote."""
 
 from __future__ import annotations
 
@@ -51,17 +51,18 @@ def gc(
 ) -> list[Unneeded]:
     """Find files that are no longer needed, and remove them if `apply` is set.
 
-    - `stage`: files left by killed commands
-    - `temporary`: files that a killed command was writing, also in DVC's cache
-    - `version`: copies of releases whose objects are all in the DVC remote; the bytes of these
-      objects are verified before a copy is removed
-    - `index`: kept indexes that no manifest names
-    - `catalog`: catalogs of shards that no manifest names
-    - `dvc`: objects of unreferenced builds in DVC's cache. A build is referenced if a release in a
-      branch, tag or stash, a pointer, a pipeline, or a link in a build names it. Other objects are
-      kept. A cache outside the repository is left alone, as other repositories may use it.
+    - `stage`: files that killed commands left in the staging folder
+    - `temporary`: partly written files of killed commands, in the registry or in DVC's cache
+    - `version`: copies of releases that are complete in the DVC remote; the bytes in the remote are
+      verified before a copy is removed
+    - `index`: cached indexes that no manifest names
+    - `catalog`: catalogs whose shard is in no manifest
+    - `dvc`: objects of unreferenced builds in DVC's cache. A build is referenced if a release, a
+      pointer or a pipeline names the build, in the working tree or in a branch, tag or stash. An
+      object is also kept if a link in `data/` or `versions/` leads to the object. Nothing is
+      removed from a cache outside the repository, because other repositories may use such a cache.
 
-    It holds the locks of all datasets and of DVC from the search to the removal, so that no other
+    The locks of all datasets and of DVC are held from the search to the removal, so that no other
     command changes this registry in between.
     """
     with removal(registry, progress) as change:
@@ -127,7 +128,7 @@ def _size(storage: Readable, path: str) -> int:
 def _versions(
     registry: Registry, remote: str | None, *, content: bool, progress: Progress
 ) -> Iterator[Unneeded]:
-    """Copies of releases that the DVC remote also has. Looks for every object there."""
+    """Copies of each release that is complete in the DVC remote. Looks for every object there."""
     root = registry.storage.root
     copies: dict[str, cloud.Folder] = {}
     for dataset in registry.datasets():
@@ -149,7 +150,7 @@ def _versions(
         elif fault.what:
             progress.note(
                 f"`{path}` is kept, because `{safe(fault.path)}` is damaged in the remote: "
-                f"`tfrecreg push --repair {folder.name}` replaces it"
+                f"`tfrecreg push --repair {folder.name}` replaces the damaged file"
             )
 
 

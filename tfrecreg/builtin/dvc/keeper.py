@@ -147,7 +147,8 @@ class _Dvc:
 
 
 def _cached_hash(change: Transaction, folder: str, build: Manifest) -> str | None:
-    """DVC's hash of a folder if DVC's cache has its bytes; None if it must be added again.
+    """Add a folder to DVC's cache. Returns DVC's hash of the folder, or None if the folder must be
+    added again.
 
     DVC assumes that the bytes of an object match its name. This is false if a file changed between
     hashing and copying, or if the disk is failing. Such an object is removed, so that DVC does not

@@ -1,11 +1,11 @@
-"""The operation `pipeline`: writes the stages and the artifact of a dataset to `dvc.yaml`, and the
-files that its stages need. Other entries are left alone.
+"""The operation `pipeline`: writes the stages and the artifact of a dataset to `dvc.yaml`. Other
+entries are left alone. Also writes the files that these stages need.
 
 `build` keeps its output (`persist`), because DVC would otherwise remove the output before a build
 that could reuse it. `check` writes the report and `gate` judges it. If one stage did both, a
 failure would make DVC discard the report. Reports are small, so git keeps them (`cache: false`).
-DVC keeps the data and the page. The page has its own stage, because a clone without the page would
-repeat the stage that makes it.
+DVC keeps the data and the page. The page has its own stage. If another stage also made the page,
+DVC would rerun that stage in every clone that lacks the page.
 
 The parameters of a stage are the keys of the configuration that change its result. DVC refuses
 missing keys, so a stage lists only existing keys. The stage `gate` depends on whole files. It fails
@@ -231,8 +231,8 @@ def expect_params(text: str, wanted: Mapping[str, StageEntry]) -> None:
         found: Any = there.get(name)
         if _owner(found) is not None and found.get("params", []) != entry.get("params", []):
             raise UsageError(
-                f"`{PIPELINE_NAME}` lacks settings that `{name}` depends on: after a "
-                "change to such a setting, DVC may not have rerun the stage",
+                f"`{PIPELINE_NAME}` lacks settings that `{name}` depends on: DVC does not "
+                "rerun the stage if such a setting changes",
                 hint="tfrecreg pipeline, then dvc repro",
             )
 
@@ -250,7 +250,7 @@ def _to_write(
             ours[name] = entry
         elif section == "stages" or _path(there) != entry["path"]:
             raise UsageError(
-                f"tfrecreg did not write the entry `{name}` in `{section}` of `{PIPELINE_NAME}`"
+                f"the entry `{name}` in `{section}` of `{PIPELINE_NAME}` is not from tfrecreg"
             )
     return ours
 
@@ -472,7 +472,7 @@ def _expect_no_pointer(registry: Registry, name: str) -> None:
     if pointer is not None:
         raise UsageError(
             f"DVC already tracks `{layout.build_folder(name)}` with `{pointer}`, but the stage "
-            f"`build-{name}` would write it",
+            f"`build-{name}` would write the same folder",
             hint=f"run `dvc remove {pointer}`, which keeps the data, and then "
             f"`tfrecreg pipeline {name}`; "
             f"or write only the artifact with `tfrecreg pipeline {name} --artifacts`",

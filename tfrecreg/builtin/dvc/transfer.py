@@ -67,7 +67,7 @@ def push(
     """Send releases to a remote.
 
     Looks for each object in the remote and compares its size. Missing objects are taken from DVC's
-    cache, `data/` or `versions/`, and hashed before they are sent.
+    cache, from `data/` or from `versions/`. Each object is hashed before it is sent.
     """
     found = {each.name: each for each in _releases(registry, names)}
     folders = [dvc_folder(each.dataset, each.manifest) for each in found.values()]
@@ -164,8 +164,8 @@ def pull_needed(
 
 
 def _missing_build(dataset: Dataset) -> Release | None:
-    """Find the release with the hash of a missing build, which DVC's pointer or lock file names.
-    None if the build's folder exists.
+    """Find the release of a missing build, by the hash in DVC's pointer or in `dvc.lock`. None if
+    the folder of the build exists, or if no release has this hash.
     """
     storage, folder = dataset.registry.storage, layout.build_folder(dataset.name)
     if storage.stat(folder) is not None:
@@ -228,7 +228,7 @@ def _take_from_dvc(
         first = max(fetched.lost, key=lambda each: bool(each.what))
         more = f" and {len(fetched.lost) - 1} more" if len(fetched.lost) > 1 else ""
         fault = f"{first} is damaged in the remote" if first.what else f"the remote lacks {first}"
-        raise first.lost(f"{fault}{more}, and this machine has no sound copy")
+        raise first.lost(f"{fault}{more}, and this machine has no intact copy")
     for path in files:
         if staged.stat(path) is None:
             raise RefusedError(f"DVC's folder for `{name}` has no `{path}`")

@@ -168,7 +168,7 @@ class _Pipelines(Executor):
             self._error = error
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = True) -> None:
-        """Cancel the pipeline and wait until its tasks have ended. New tasks are accepted then."""
+        """Cancel the pipeline, wait until its tasks have ended, and then accept new tasks."""
         del wait, cancel_futures
         for work in self._folder.glob("*.work"):
             work.unlink()  # workers do not begin missing tasks

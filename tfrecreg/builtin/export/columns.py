@@ -1,7 +1,7 @@
 """Derives columns from a schema, and converts features to Arrow arrays and back.
 
 A column stores a feature only if the conversion loses nothing: see :meth:`FeatureColumn.holds`.
-`null` means that the feature is absent. An empty list means that it has no values.
+`null` means that the feature is absent. An empty list means that the feature has no values.
 
 Hugging Face's library Datasets reads the types of columns (image, class, text) from the metadata
 ``huggingface`` of a Parquet file's schema. :func:`hub_metadata` writes it.
@@ -62,7 +62,7 @@ class FeatureColumn:
         return value if self.is_scalar else pa.list_(value)
 
     def to_arrow(self, features: Sequence[Feature | None]) -> Any:
-        """The array of some rows; None is an absent feature. The column must hold each feature."""
+        """The array of some rows; None is an absent feature. `holds` must accept each feature."""
         if self.is_scalar:
             return self._values(features)
         ends = np.cumsum([0 if each is None else each.count for each in features], dtype=np.int64)

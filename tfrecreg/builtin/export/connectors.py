@@ -171,7 +171,7 @@ def require_expressible(schema: Schema) -> None:
         if rule.kind in (None, "STRUCT") or rule.levels:
             what = "has no type" if rule.kind is None else "is a STRUCT or nested"
             raise SchemaError(
-                f"`{schema.where}`: TFDS cannot read the feature `{rule.name}`: it {what}",
+                f"`{schema.where}`: TFDS cannot read `{rule.name}`: this feature {what}",
                 hint="declare features of the type BYTES, INT or FLOAT, then build again",
             )
 
@@ -250,8 +250,8 @@ def _image(rule: SchemaFeature, seen: ImagesSeen, notes: list[str]) -> Json:
     name = f"`{safe(rule.name)}`"
     if seen.strange:
         notes.append(
-            f"{name} is exported as encoded bytes: TensorFlow cannot decode {seen.strange} of its "
-            f"{seen.count + seen.strange} values, the first of them in {seen.where}"
+            f"{name} is exported as encoded bytes: TensorFlow cannot decode {seen.strange} of the "
+            f"feature's {seen.count + seen.strange} values; the first such value is in {seen.where}"
         )
         return _tensor(rule)
     if "gif" in seen.formats and len(seen.formats) > 1:
@@ -293,14 +293,14 @@ def _shaped(rule: SchemaFeature, leaf: Json, notes: list[str]) -> Json:
     if len(shape) == 1:
         return _sequence(leaf, shape[0] or 0)
     notes.append(
-        f"`{safe(rule.name)}` is exported as plain values: TFDS supports only one dimension of "
-        "images, texts or classes"
+        f"`{safe(rule.name)}` is exported as plain values: TFDS supports images, texts and "
+        "classes only in flat lists"
     )
     return _shaped(rule, _tensor(rule), notes)
 
 
 def _add_labels(made: Connectors, labels: Mapping[str, Sequence[str]]) -> None:
-    """Add a file with class names for each feature that has any."""
+    """For each feature with class names, add a file that lists these names."""
     for name, connector in made.features.items():
         inner = connector.get("sequence", {}).get("feature", connector)
         if "classLabel" not in inner:

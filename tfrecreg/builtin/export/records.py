@@ -93,7 +93,7 @@ _READER_OPTIONS = "readahead_buffer_size:0,max_parallelism:0"
 
 
 class ArrayRecordExporter(RecordExporter):
-    """Exports unchanged payloads in ArrayRecord files."""
+    """Exports every payload, byte for byte, to ArrayRecord files."""
 
     payloads = "any"
 

@@ -62,7 +62,7 @@ from tfrecreg.core.workers.local import LocalEngine
 
 
 def copy_other_files(dataset: ExportedDataset, folder: Storage) -> None:
-    """Copy all other files of a build or release to a folder that has its shards."""
+    """Copy all files except the shards of a build or release to a folder that has these shards."""
     source, manifest = dataset.resolved.storage(), dataset.manifest
     for entry in manifest.files:
         copy_verified(source, folder, entry)
@@ -241,7 +241,7 @@ def _shown(text: str) -> str:
 
 
 def _records(dataset: ExportedDataset, written: Sequence[ExportedShard] | None) -> dict[str, int]:
-    """Number of records per split. A selection lists a split only if it has chosen records."""
+    """Number of records per split. A selection omits splits without a selected record."""
     splits = {split.name: split.records for split in dataset.manifest.splits}
     if written is None:
         return splits

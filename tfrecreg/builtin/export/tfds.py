@@ -201,7 +201,7 @@ class TfdsExporter(RecordExporter):
         return TfdsRecords(self.options.file_format, boxes, schema.images())
 
     def begin(self) -> Callable[[ShardToExport], ExportedShard]:
-        """Write plain shards or rewritten records, and read the headers of all images in them."""
+        """Write plain shards or rewritten records. In both cases, read all image headers."""
         return super().begin() if self._is_anew else PlainShards(self.dataset.schema.images())
 
     def verify(self, shards: Sequence[ExportedShard]) -> str | None:

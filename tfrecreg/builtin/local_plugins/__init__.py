@@ -1,10 +1,10 @@
 """Finds what a registry's plugin files announce, and implements `tfrecreg plugins trust`.
 
 A file has hooks or classes. Hooks work as in the module of a distribution. In a file with classes,
-each source and validator is announced under its attribute `name`, or else its class name. The files
-of a folder form a package below this module. The package is named after the folder and the digest
-of its files, so a worker process that unpickles an object of a local plugin imports the same code,
-or fails.
+each source and validator is announced under its attribute `name`, or else its class name. All files
+in one folder belong to one package below this module. The package is named after the folder and the
+digest of its files, so a worker process that unpickles an object of a local plugin imports the same
+code, or fails.
 """
 
 from __future__ import annotations

@@ -64,8 +64,9 @@ def show_command(session: Session, reference: str, code: str | None, provenance:
     """Show a build or a release.
 
     REF is mnist for the build, or mnist@1.0.0, mnist@1.* or mnist@latest for a release. Prints its
-    splits, sizes, source, items, labels and digests. `--code` prints Python code that reads REF
-    in a framework, or records REF in a tracker. `--provenance` shows how REF was made.
+    splits, sizes, source, items, labels and digests. `--code` prints Python code. The code loads
+    REF in a framework such as PyTorch, or logs REF in a tracker such as MLflow. `--provenance`
+    shows how REF was made.
     """
     from tfrecreg.core.registry.data import resolve
 
@@ -234,8 +235,9 @@ def digest_command(
 
     TARGET is a reference (mnist, mnist@1.0.0). It can also be a path, URL, folder or glob of
     TFRecord files, which any tool may have written. The digest depends only on the records and the
-    names of their splits, not on order, shards or compression. The manifest of a release has the
-    same digest. `tfrecreg check TARGET --same-as REF` names the records that differ.
+    names of their splits, not on order, shards or compression. The manifest of a release also
+    contains the digest of each split. `tfrecreg check TARGET --same-as REF` names the records that
+    differ.
     """
     from tfrecreg.builtin.look.digest import digest
 

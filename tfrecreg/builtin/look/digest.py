@@ -66,7 +66,7 @@ def digest(
     files = [str(each) for each, built in found if built is None]
     todo = [target_of(built) for _, built in found if built is not None]
     if split is not None and not files:
-        raise UsageError("`--split` applies to files only: builds and releases name their splits")
+        raise UsageError("`--split` applies only to files: builds and releases have named splits")
     if files:
         target = target_of(bare_files(files))
         if not all(map(names_one_file, files)):

@@ -109,7 +109,7 @@ class ShownRecord(ShortRepr):
         return [(each.name, _kind(each.kind, each.count), each.shown) for each in self.features]
 
     def _repr_html_(self) -> str:
-        """HTML for a notebook: the record's place, its features, its images with objects."""
+        """HTML for a notebook: the record's place, features and images. Objects are drawn."""
         from tfrecreg.core.images.drawing import draw_over
 
         key = "" if self.key is None else f", key {self.key}"
@@ -215,7 +215,7 @@ def _portions(
         if "[" in split:
             if choice.at is not None or choice.shard is not None:
                 raise UsageError(
-                    f"`{split}` counts within the whole split: leave out "
+                    f"`{split}` selects a range of the whole split: leave out "
                     f"{'`--at`' if choice.at is not None else '`--shard`'}"
                 )
             yield from _of_ranges(by_split, split, holding)
@@ -274,7 +274,7 @@ def _shard_named(target: str, shards: Sequence[Shard], name: str) -> Shard:
         return found[0]
     if found:
         raise UsageError(
-            f"`{target}` has {len(found)} shards `{name}`: add the folder to the name, as in "
+            f"`{target}` has {len(found)} shards named `{name}`: add the folder to the name, as in "
             f"`{found[0].name}`"
         )
     names = [each.name.rpartition("/")[2] for each in shards]
@@ -317,8 +317,8 @@ class _Reader:
     def numbered(
         self, shard: Shard, numbers: Sequence[int], at: int | None
     ) -> Iterator[ShownRecord]:
-        """The records with these numbers. If `at` is given, all records from that number on. The
-        first of these must be undamaged.
+        """The records with these numbers. If `at` is given, all records from the number `at` on.
+        The record with the number `at` must be undamaged.
         """
         if not numbers and at is None:
             return

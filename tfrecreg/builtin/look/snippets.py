@@ -157,7 +157,7 @@ def snippet(resolved: Resolved, framework: str, *, registry: str | None = None) 
         )
     splits = [each.name for each in resolved.manifest.splits]
     if not splits:
-        raise UsageError(f"`{resolved.name}` has no split that code could read")
+        raise UsageError(f"`{resolved.name}` has no splits, so the code would have no data to read")
     schema, name = _schema(resolved), resolved.name
     split = "train" if "train" in splits else splits[0]
     place = "" if registry is None else f", registry={registry!a}"

@@ -210,7 +210,7 @@ def _statistics(report: Report, made: StatsOfCheck) -> tuple[Stats | None, str]:
 def _findings(
     report: Report, target: Target | None = None, notice: str = ""
 ) -> Iterator[PageFinding]:
-    """Yield the findings. If the target was read, each shows the records at its first places."""
+    """Yield the findings, each with the records at its first places if `target` is given."""
     judged: list[tuple[Finding, Waiver | None]] = [(each, None) for each in report.findings]
     judged += zip(report.waived, report.waivers, strict=False)
     judged = judged[:_FINDINGS]

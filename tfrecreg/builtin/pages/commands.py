@@ -82,7 +82,9 @@ def report_command(
 
 
 def _default_page(targets: Sequence[str]) -> str:
-    """A file in the current folder, named after the target. Replaces only pages of tfrecreg."""
+    """The path of a page in the current folder, named after the target. An existing file is refused
+    unless tfrecreg made the file.
+    """
     name = Path(targets[0]).name if len(targets) == 1 else ""
     stem = re.sub(r"[^\w.@-]+", "-", name).strip("-.")
     path = Path(f"{stem or 'report'}.html")
@@ -110,7 +112,7 @@ def site_command(session: Session, folder: str, engine: Engine) -> int:
     """Write a static site of the registry.
 
     DIR must not exist or must be empty. The command writes an index, and a page for each build and
-    release. Any web server can serve them. Builds and releases are checked if their bytes are on
+    release. Any web server can serve them. A build or release is checked only if its bytes are on
     this machine.
 
     The exit code is 0 even if checks have findings, and 3 if a check is incomplete.

@@ -430,7 +430,7 @@ def class_charts(
 
 
 def byte_charts(report: Report, manifest: Manifest | None) -> Iterator[Bars]:
-    """Charts of the bytes per feature, and of the size next to that of the raw data."""
+    """Charts of the bytes per feature, and of the sizes of the raw data and of the dataset."""
     if manifest is None:
         return
     largest = sorted(manifest.features.items(), key=lambda each: (-each[1], each[0]))

@@ -1,4 +1,4 @@
-"""Surveys the records for a page, while the check reads them.
+"""Surveys the records during a check. A page shows the survey.
 
 A hash of a record's checksum decides whether the record is picked. So a version always has the same
 sample, whatever the shards and the number of workers.
@@ -139,7 +139,7 @@ class Survey:
 
 
 def add_counts(counts: Counter[Any], more: Mapping[Any, int]) -> None:
-    """Add the numbers of classes or sizes, up to a limit of distinct ones."""
+    """Add the counts of `more`. Once `counts` has :data:`_COUNTED` keys, new keys are ignored."""
     for value, number in more.items():
         if value in counts or len(counts) < _COUNTED:
             counts[value] += number

@@ -90,8 +90,8 @@ def _expect_no_plugin(request: BuildRequest, dataset: Dataset) -> None:
     if given:
         listed = " and ".join(f"`{name}`" for name in given)
         raise UsageError(
-            f"{listed} and `data` exclude each other: a program's data have no source and no "
-            "raw files"
+            f"{listed} cannot be combined with `data`: a build from `data` has no source and "
+            "reads no raw files"
         )
     if dataset.config.source is not None:
         raise UsageError(

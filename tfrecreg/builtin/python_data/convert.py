@@ -34,7 +34,7 @@ An element is a dictionary from feature name to value."""
 
 @contextmanager
 def calling_program(what: str) -> Iterator[None]:
-    """A block that calls the program's code. `what` begins the message of its errors."""
+    """A block that calls the program's code. If the code fails, the error begins with `what`."""
     try:
         with calling():
             yield

@@ -100,7 +100,7 @@ class Parcel:
 def _unpacked(parcel: Parcel) -> SequenceSplit:
     data = parcel.storage.read(parcel.path, limit=MOST_PICKLED)
     if blake3(data).hexdigest() != parcel.digest:  # a pickle can run code
-        raise StorageError(f"`{parcel.path}` was changed in the stage of the build")
+        raise StorageError(f"`{parcel.path}` was changed in the staging folder of the build")
     what = (
         f"split `{parcel.split}` cannot be unpickled in a worker process (`jobs=1` uses no worker)"
     )
@@ -122,7 +122,7 @@ def parcels(
                 digest, size = _pack(split, storage, left)
             except _StaysError as reason:
                 name = safe(split.converter.split)
-                progress.note(f"split `{name}` is read only in this process: {reason}")
+                progress.note(f"split `{name}` is read without worker processes: {reason}")
                 break
             digests.append(digest)
             left -= size
@@ -246,7 +246,7 @@ _TASK = 8 * _PORTION
 @dataclass
 class Surveyed:
     """Keys, sizes and digests of consecutive elements of a split. Picklable. Each element takes 24
-    bytes and its key.
+    bytes, plus the bytes of its key.
     """
 
     split: str
@@ -358,7 +358,7 @@ class Survey:
         return sorted(found, key=lambda each: each.split)
 
     def _sequence(self, parcel: Parcel, sequence: SequenceSplit) -> Surveyed:
-        """Survey the elements in this process, or in workers if they are slow."""
+        """Survey the elements in this process. If this takes long, workers survey the rest."""
         converter, engine = sequence.converter, self.engine
         count = length_of(converter.split, sequence.sequence)
         found = Surveyed.of(converter, (), self.draft)
@@ -382,7 +382,7 @@ class Survey:
         return found
 
     def _iterable(self, spool: Spool, converter: Converter, elements: Iterator[Any]) -> Surveyed:
-        """Spool the records, and survey them in the same parts as a sequence."""
+        """Spool the records, and survey them in parts of :data:`_PORTION` records."""
         found = Surveyed.of(converter, (), self.draft)
         with (
             closing(spool.fill(converter, elements)) as records,
@@ -518,7 +518,7 @@ def open_python_data(
 
 
 def _expect_splits(data: object) -> None:
-    """Refuse data without splits, and names that cannot be part of a file name."""
+    """Refuse data that have no splits. Refuse split names that cannot be part of a file name."""
     if not isinstance(data, Mapping) or not data or not all(isinstance(each, str) for each in data):
         raise UsageError("`data` should be a dictionary from the names of splits to their elements")
     for name in data:

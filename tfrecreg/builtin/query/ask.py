@@ -157,8 +157,8 @@ class Questions:
         columns: Mapping[str, str],
         write: Callable[[str], str],
     ) -> None:
-        """Add a table. `write` writes the rows of the table to a file. If there are none, it
-        returns the reason.
+        """Add a table. `write` writes the rows of the table to a file. If the table has no rows,
+        `write` returns the reason.
         """
         path = f"{self.connection.folder}/{prefix}{name}.parquet"
         if why := write(path):
@@ -254,7 +254,7 @@ def ask(
 ) -> Questions:
     """Open the tables of targets. Catalogs that are not in the cache are made.
 
-    One target has the tables `records`, `objects`, `splits`, `findings` and `ledger`. Several
+    A single target has the tables `records`, `objects`, `splits`, `findings` and `ledger`. Several
     targets are named `a`, `b` and so on: the table `a` has the records of the first target, and
     `a_objects` has its objects. The five tables then combine the rows of all targets, and their
     first column is `target`. A single target also has the table `previous` if `sql` names it.

@@ -123,7 +123,7 @@ class CellColumns(msgspec.Struct, frozen=True, order=True):
 
 
 class CatalogEntry(msgspec.Struct, frozen=True):
-    """The contents of the catalog of one shard, in the metadata of its file of records."""
+    """The entry of a shard's catalog, stored in the metadata of the catalog's file of records."""
 
     shard: str
     """Hex blake3 of the bytes of the shard."""
@@ -205,9 +205,9 @@ def kept_in(place: Storage, part: CatalogPart) -> KeptCatalog:
 
 
 def state_of(shard: Shard) -> FileStamp | None:
-    """The current state of the file of a shard; None if it cannot identify the bytes.
+    """The current state of a shard's file; None if the state cannot identify the bytes of the file.
 
-    If a web server sends neither time nor ETag, a change would go unnoticed.
+    If a web server sends neither time nor ETag, a change of the file would go unnoticed.
     """
     try:
         entry = shard.storage.stat(shard.path, follow="all")
@@ -221,7 +221,8 @@ def state_of(shard: Shard) -> FileStamp | None:
 class CatalogCache:
     """Keeps the catalogs of a target in its registry, or else in the user's cache.
 
-    If both are read-only, or `keeps` is false, a temporary folder has them until :meth:`close`.
+    If the registry and the user's cache are read-only, or if `keeps` is false, a temporary folder
+    has the catalogs until :meth:`close`.
     """
 
     def __init__(self, target: Target, *, keeps: bool = True) -> None:
@@ -250,8 +251,8 @@ class CatalogCache:
         return ""
 
     def note_digest(self, shard: Shard, state: FileStamp | None, since: int, digest: str) -> None:
-        """Remember the digest of a file that had this state at the time `since`, unless the file
-        changed while it was read or shortly before.
+        """Remember the digest of a file in this state. Nothing is remembered if the file changed
+        shortly before the time `since`, or if the file changed while it was read.
         """
         if state is None or since - state.mtime_ns < _RACY_NS or state_of(shard) != state:
             return
@@ -325,7 +326,7 @@ def _made(
     target: Target,
     progress: Progress,
 ) -> Iterator[CatalogPart]:
-    """Make the catalogs of shards in a scan."""
+    """Scan shards, and make a catalog of each shard."""
     from tfrecreg.builtin.query.rows import CatalogVisitor
     from tfrecreg.core.check.scan.interface import Need
     from tfrecreg.core.check.scan.run import ScanTask, scan_shard

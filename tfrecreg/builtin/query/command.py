@@ -96,8 +96,8 @@ def command(
 
 
 def split_arguments(arguments: tuple[str, ...]) -> tuple[tuple[str, ...], str | None]:
-    """The targets, and the SQL. An empty last argument is SQL. Another last argument is SQL if text
-    follows its first word and no file has this name. Comments may precede the word.
+    """The targets, and the SQL. The last argument is SQL if it is empty, or if it has text after
+    its first word and is not the path of a file. Comments may precede the first word.
     """
     *named, last = arguments
     if named and not last.strip():

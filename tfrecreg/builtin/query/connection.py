@@ -218,7 +218,7 @@ class Connection:
             raise UsageError(f"`{_shown(text)}` is {kind}, expected BOOLEAN")
 
     def _changing(self, text: str, noun: str) -> str:
-        """The first name that is not constant in an expression. Empty if all names are constant.
+        """The expression's first name that is not constant, such as `random`; otherwise empty text.
 
         A function counts as constant if DuckDB declares any of its overloads constant: the other
         overloads depend only on the time zone, which is always UTC. An unknown function

@@ -100,7 +100,7 @@ class Expectation:
         return f"{low} to {high}"
 
     def holds(self, value: object) -> bool:
-        """Whether a value of the last column meets the expectation. NULL and NaN never meet one."""
+        """Whether a value of the last column meets the expectation. NULL and NaN never meet it."""
         if isinstance(value, Decimal):
             value = plain_value(value)
         if self.equals is not None:

@@ -1,10 +1,10 @@
-"""The tables of a target over its Parquet files: `records`, `findings`, `ledger`.
+"""The tables `records`, `findings` and `ledger` of a target, as SQL queries on Parquet files.
 
 Each feature has a column of single values or of lists. ``NAME.count`` is the number of values. If
-some values are too large to be stored, ``NAME.size`` is their size in bytes. A feature with two
-kinds has a column for each kind. Columns about the image, the class and the boxes have short names
-if no feature has such a name. DuckDB ignores case, so the second of two names that differ only in
-case gets ``_1``.
+some values of a feature are too large to be stored, ``NAME.size`` is the size in bytes of all
+values of the feature in a record. A feature with two kinds has a column for each kind. Columns
+about the image, the class and the boxes have short names if no feature has such a name. DuckDB
+ignores case, so the second of two names that differ only in case gets ``_1``.
 """
 
 from __future__ import annotations
@@ -333,7 +333,7 @@ class TargetTables:
 
 
 def empty_table(columns: Mapping[str, str]) -> str:
-    """The query of a table without rows."""
+    """A query that returns these columns and no rows."""
     empty = (f"NULL::{kind} AS {sql_name(name)}" for name, kind in columns.items())
     return f"SELECT {', '.join(empty)} WHERE false"
 
@@ -381,7 +381,7 @@ def write_findings(
         by_name = {each.shard.name: each.kept.entry.shard for each in catalogs}
         known = None not in read.values() and read in (by_path, by_name)
         if found is not None and not known:
-            raise UsageError(f"the report of `{target.name}` describes other bytes")
+            raise UsageError(f"the report of `{target.name}` does not describe the current bytes")
     except TfrecregError as error:
         if report is not None:
             raise
@@ -409,7 +409,7 @@ def _report(target: Target, report: str | None) -> Report | None:
 
 
 def write_ledger(target: Target, path: str) -> str:
-    """Write a row per skipped item and remark of a build. If there are none, return the reason."""
+    """Write each line of a build's ledger as a row. If the table has no rows, return the reason."""
     try:
         lines, why = ledger_lines(target), ""
     except TfrecregError as error:

@@ -25,8 +25,8 @@ def choosing_records(
     engine: Engine | None = None,
     progress: Progress = SILENT,
 ) -> Iterator[list[NDArray[np.int64]]]:
-    """Select the records that meet an SQL condition. Yields an array per shard, in the order of the
-    shards, with the ascending numbers of its selected records.
+    """Select the records that meet an SQL condition. Yields one array for each shard, in the order
+    of the shards. Each array has the numbers of the shard's selected records in ascending order.
 
     A record for which the condition is NULL is not selected. The numbers take 8 bytes per selected
     record. Read the records inside the ``with`` block, which raises an error at its end if a shard
@@ -56,7 +56,7 @@ def _chosen(
     *,
     listed: bool,
 ) -> tuple[list[NDArray[np.int64]], list[ShardCatalog]]:
-    """The numbers of the chosen records of each shard, and the catalogs of shards that have any."""
+    """Each shard's chosen record numbers, and the catalogs of the shards with chosen records."""
     _expect_distinct(target.shards)
     with ask_targets([target], engine=engine, progress=progress) as questions:
         expect_sound(questions, listed=listed)

@@ -1,9 +1,9 @@
 """Checks the releases of a registry without their bytes, for pull requests.
 
-A fault in one branch shows in that branch's own files. Releases of two branches with the same
-number or the same parent are found only by comparing the branches. `base` names the other branch. A
-change can break data, and also loosen the gate in `tfrecreg.toml` so that the data pass. So
-loosened settings are reported as well.
+A fault in one branch shows in that branch's own files. But each of two branches can add a release
+with the same number or the same parent. Such releases are found only by comparing the branches.
+`base` names the other branch. A change can break data, and also loosen the gate in `tfrecreg.toml`
+so that the data pass. The audit therefore reports loosened settings as well.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """The `registry` validator: checks that releases are unchanged and their numbers follow the rules.
 
-It examines manifests, schemas and git's history, but no shards. For a release it reports the
-problems of that release, for example if a later release recorded a different state of it. For a
-build it reports the problems of all releases of its dataset, because the next release follows them.
+The validator examines manifests, schemas and git's history, but no shards. If the target is a
+release, the problems of that release are reported. For example, a later release names that release
+as its parent, but with a different digest. If the target is a build, the problems of all releases
+of the dataset are reported, because the next release follows these releases.
 """
 
 from __future__ import annotations

@@ -80,7 +80,7 @@ def release_command(
 
 
 def accepted(report: Report | None) -> dict[str, Any]:
-    """The findings that are reported although the gate passed, for a JSON document."""
+    """A part of a JSON document: the findings that were reported although the gate passed."""
     document = report.to_json() if report is not None else {}
     return {key: document.get(key, []) for key in ("findings", "waived", "lowered")}
 
@@ -139,7 +139,8 @@ def yank_command(session: Session, reference: str, reason: str) -> None:
     """Mark a release as wrong, so that `latest` skips it.
 
     REF is a release (mnist@1.2.0). It stays available under its full version: `show` gives the
-    reason, and `check` warns. If a GTO tag registers the version, another tag deregisters it.
+    reason, and `check` warns. If a GTO tag registers the version, the command adds a tag that
+    deregisters the version.
     """
     from tfrecreg.builtin.releases.tag import yank
     from tfrecreg.core.terminal.console import line

@@ -109,12 +109,15 @@ def release(
             return _exists(change, parse_version(was.version), build, progress)
         version = choose_number(request.name, version, request.bump, before, step, versions, hint)
         if hint:
-            progress.note(f"a smaller number might be legal, but bytes are missing here: {hint}")
+            progress.note(
+                "a smaller version number might be legal, but the bytes to prove this are missing "
+                f"here: {hint}"
+            )
         record = recall(registry, request.name, build.digest)
         if record is not None and (changed := raw_changed(record)) is not None:
             raise UsageError(
-                f"the raw file `{changed}` changed after `{request.name}` was built from it: build "
-                "it again"
+                f"the raw file `{changed}` changed after `{request.name}` was built: build the "
+                "dataset again"
             )
         report = _judge(registry, request, build, engine or LocalEngine(1), progress)
         sealed = partial(_released, registry, request, version, before, step, build)
@@ -289,7 +292,7 @@ def choose_number(
             f"`{version}` understates the change since {before}: it is {change.level}, "
             f"not {said}: {safe('; '.join(change.reasons), limit=2000)}"
         )
-        unsure = f". A smaller number might be legal, but bytes are missing here: {hint}"
+        unsure = f". A smaller number might be legal, but bytes to prove it are missing: {hint}"
         advice = f"{legal}{unsure if hint else ''}"
         raise _refused(REG001, name, version, message, advice)
     above = [each for each in versions if each > version and each.major == version.major]

@@ -351,9 +351,9 @@ def repair(
     """Rebuild missing and damaged files of a build or a release, byte for byte.
 
     Sound copies come from another folder of the registry or from DVC. If a file has no copy, its
-    intact records are kept, and its other records are made from the raw data. New files are
-    written to a new folder, and intact files are linked there. The new folder replaces the old
-    folder only after all its bytes were read back and agree with the manifest.
+    intact records are kept, and its other records are made from the raw data. New files are written
+    to a new folder, and intact files are linked there. Then all bytes of the new folder are read
+    back and compared with the manifest. If they match, the new folder replaces the old folder.
     """
     dataset = registry.dataset(parse_reference(reference).name)
     with transaction(dataset, progress) as change:

@@ -1,8 +1,10 @@
-"""The bundled report formats. They escape names from data.
+"""The bundled report formats. In all these formats, names from the data are escaped.
 
-Other code makes a report's JSON (:meth:`tfrecreg.core.check.reports.Report.to_json`), text
-(:func:`tfrecreg.core.terminal.findings.print_report`) and page
-(:mod:`tfrecreg.builtin.pages.make`).
+Three other forms of a report are made elsewhere:
+
+- JSON: :meth:`tfrecreg.core.check.reports.Report.to_json`
+- text: :func:`tfrecreg.core.terminal.findings.print_report`
+- page: :mod:`tfrecreg.builtin.pages.make`
 """
 
 from __future__ import annotations

@@ -190,7 +190,9 @@ class GithubFormat(ReportFormat):
         return workflow_commands(reports, context)
 
     def finish(self, reports: Sequence[Report], context: ReportContext) -> None:
-        """Append the Markdown of the reports to the summary of the step, if there is one."""
+        """Append the Markdown of the reports to the summary of the step. Without such a summary,
+        do nothing.
+        """
         del context
         path = os.environ.get(SUMMARY)
         if not path:

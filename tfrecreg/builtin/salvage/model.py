@@ -1,15 +1,17 @@
 """The result of a salvage for each cut and each shard, and the files that a salvage writes.
 
-The module also finds records in a damaged shard that may not belong to the shard.
+In a damaged shard, the module also finds doubtful records: perhaps they do not belong to the shard.
 
-A search after damage may find records inside the payload of a lost record. Such records end before
-the checksum of the lost record. So if records from a search lead to the end of the stream, or to a
-damaged record whose place is certain, they belong to the shard itself.
+A search for the next record behind damaged bytes may find records inside the payload of a lost
+record. Such records end before the checksum of the lost record. So records from a search belong to
+the shard itself if they end at the end of the stream, or at a damaged record whose place is
+certain.
 
 The module looks for records inside payloads. In a plain shard, it also looks inside lost payloads.
 If it finds records there, the header of a damaged record proves less than in other shards, and the
-first records of the shard may lie inside a lost record. They are outside if one of them
-contains records, or if any record, even a damaged one, follows them.
+first records of the shard may lie inside a lost record. The first records do not lie inside a lost
+record if one of their payloads contains records, or if a record, even a damaged one, directly
+follows the first records.
 """
 
 from __future__ import annotations
@@ -327,7 +329,9 @@ class _Doubts:
 
 
 class HashingFile:
-    """A file, written sequentially. The first write creates it; else closing does."""
+    """A file that is written sequentially. The first write creates the file. If nothing was
+    written, `close` creates the file.
+    """
 
     def __init__(self, storage: Storage, path: str) -> None:
         self._storage = storage

@@ -51,9 +51,9 @@ class Original:
 
     @property
     def passed(self) -> int:
-        """The offset in the stream up to which damaged gzip members are in quarantine, still
-        compressed. This offset may lie beyond the requested cut, because damaged members are cut
-        out whole.
+        """An offset in the stream. The damaged gzip members before this offset are in quarantine,
+        still compressed. The offset may lie beyond the requested cut, because damaged members are
+        cut out whole.
         """
         return self._stream.base if isinstance(self._stream, GzipStream) else 0
 
@@ -80,7 +80,9 @@ class Original:
         return start >= self.passed and data_holds(self._stream.fork(), start, length)
 
     def payload(self, start: int, length: int) -> bytes:
-        """The payload of the record at `start`, read ahead. It has to fit into memory."""
+        """The payload of the record at `start`, which has to fit into memory. The position in the
+        stream does not change.
+        """
         return self._stream.fork().window(start + HEADER_BYTES, length)
 
     def decoded(self, start: int, stop: int) -> int:
@@ -91,9 +93,9 @@ class Original:
         return stop if damage is None else max(stop, damage.stream)
 
     def sound(self, start: int, stop: int) -> Iterator[tuple[int, bytes]]:
-        """Offset and frame of each sound record from `start` to `stop`, or to lossy gzip damage.
+        """Offset and frame of each sound record from `start` to `stop`.
 
-        Records too large for memory are left out.
+        Records after lossy gzip damage are left out, and also records too large for memory.
         """
         start = max(start, self.passed)
         ahead, frames = self._stream.fork(), self._stream.fork()
@@ -133,8 +135,10 @@ class Original:
         return self._stream.inspect(start, stop)
 
     def catch_up(self, start: int) -> Iterator[tuple[int, int]]:
-        """Follow the scanner, which goes back to the beginning of the next member if a damaged
-        member decoded to too many bytes.
+        """Follow the scanner back to an earlier offset of the stream.
+
+        If a damaged member decoded to too many bytes, the next member begins at an offset among
+        these bytes. The scanner then goes back to this offset.
         """
         stream = self._stream
         while isinstance(stream, GzipStream) and start < stream.base:

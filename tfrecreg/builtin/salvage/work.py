@@ -92,7 +92,7 @@ class ShardSalvage:
         self._last: Fault | None = None  # the last fault of all
 
     def run(self, events: Iterable[Event]) -> StreamEnd:
-        """Process a whole scan of a TFRecord; returns its end."""
+        """Process all events of a scan. Return the last event, which is the end of the stream."""
         end = None
         for event in events:
             if isinstance(event, RecordBatch):
@@ -184,7 +184,9 @@ class ShardSalvage:
         return repeated
 
     def _repeated(self, batch: RecordBatch, *, unsound: bool) -> frozenset[int]:
-        """Positions of records that occurred before: damaged gzip may have repeated them."""
+        """Positions of the records that equal an earlier record of the shard. Damaged gzip may have
+        repeated the earlier record.
+        """
         if self._clean is None or self._original.compression == "none":
             return frozenset()
         found = set()
@@ -241,9 +243,9 @@ class ShardSalvage:
         """Cut out the bytes before the offset `to`. A sound record starts there, or the stream
         ends.
 
-        The first fault is the reason; a later fault concerns only the bytes after it. The scanner
-        reports gzip damage only once. So if these bytes have no fault of their own, the last gzip
-        damage is the reason.
+        The first fault is the reason for the cut. A later fault is the reason only for the bytes
+        after the later fault. The scanner reports gzip damage only once. So if the bytes before
+        `to` have no fault of their own, the last gzip damage is the reason.
         """
         start, self._at = self._at, to
         self._catch_up(start)
@@ -264,7 +266,7 @@ class ShardSalvage:
         self._cut_run(run)
 
     def _catch_up(self, start: int) -> None:
-        """Copy into the quarantine the damaged gzip members that the scanner already passed."""
+        """Copy damaged gzip members into the quarantine: those that the scanner has left behind."""
         for begin, end in self._original.catch_up(start):
             pieces = self._quarantine.add(self._original.file(begin, end), "file", begin)
             detail = "" if self._last is None else self._last.detail
@@ -335,8 +337,8 @@ class ShardSalvage:
             self._cut_out(*stretch)
 
     def _sound_in(self, run: Sequence[_Stretch]) -> Iterable[tuple[int, bytes]]:
-        """Offset and frame of each valid record in the bytes that are cut out. If the index is
-        trusted, other records are left out.
+        """Offset and frame of each valid record in the bytes that the clean shard will lack. If the
+        index is trusted, records that are not in the index are left out.
         """
         # No record begins in trailing bytes, but the record before may end there.
         stretches = [each for each in run if each.fault.code != "CRC004"]

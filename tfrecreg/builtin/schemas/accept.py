@@ -1,5 +1,5 @@
-"""Proposes the smallest change of a schema after which it accepts data that break it now. Writes
-the change on request.
+"""Proposes how to change a schema so that invalid data become valid. The change is as small as
+possible, and is written on request.
 
 :class:`Violations` summarizes the records that break the schema. The changes are made to the
 protobuf message, which is then printed with the comments of its features.
@@ -119,7 +119,7 @@ class Answer:
 
 
 class _RefusedError(Exception):
-    """No schema change resolves a finding. The message has the reason."""
+    """The error for a finding that no schema change can resolve. The message has the reason."""
 
 
 def edit_schema(
@@ -128,7 +128,7 @@ def edit_schema(
     violations: Violations,
     splits: Iterable[SchemaPart],
 ) -> tuple[str, list[Answer], list[Answer]]:
-    """Change a schema's text so that it accepts data which break it."""
+    """Change the text of a schema so that data with these findings become valid."""
     wanted = sorted(set(findings))
     editor = _Editor(schema, frozenset(wanted), violations, tuple(splits))
     edits: list[Answer] = []
@@ -449,7 +449,7 @@ def write_proposal(proposal: Proposal) -> None:
 
 
 def _place(found: Data, named: str | None) -> tuple[Storage, str, str]:
-    """The storage of the schema to change, its path there, and its path for messages."""
+    """The storage of the schema to change, the path in this storage, and the path for messages."""
     if named is not None:
         file = Path(os.path.abspath(named))  # noqa: PTH100 - links stay, as the user wrote them
         storage = LocalStorage(file.parent)
@@ -473,7 +473,9 @@ def _place(found: Data, named: str | None) -> tuple[Storage, str, str]:
 def _selected(
     findings: Iterable[Finding], features: Sequence[str], target: str
 ) -> set[tuple[str, str]]:
-    """Code and feature of the findings: of all, or of those about the given features."""
+    """Code and feature of each finding. If `features` is not empty, findings about other features
+    are left out.
+    """
     broken = {
         (each.code, (each.locations[0].feature or "") if each.locations else "")
         for each in findings

@@ -74,7 +74,9 @@ def check_compatibility(
     environment: str | None = None,
     fail_on: FailOn = FailOn.ERROR,
 ) -> CompatibilityReport:
-    """Check whether readers of a schema parse the records of releases, and vice versa."""
+    """Check whether readers of a schema can parse the records of releases, and whether readers of
+    the releases can parse records of the schema.
+    """
     way, transitive = parse_mode(mode)
     today = _schema_of_examples(name, registry)
     others = against or _releases(name, registry, transitive=transitive)

@@ -118,7 +118,9 @@ class SchemaVisitor(Visitor):
         example: Example,
         problem: Problem,
     ) -> None:
-        """Count one problem of a record. Subclasses that need more than a finding override this."""
+        """Count one problem of a record. A subclass that needs more than a finding overrides this
+        method.
+        """
         name, message, feature = problem.feature, problem.message, problem.feature
         if problem.code is SCH003 and problem.detail:
             self._part.kinds.setdefault(name, set()).add(problem.detail.removeprefix("found "))
@@ -223,7 +225,7 @@ class SchemaJudge:
             part.tally.add(SCH008, rule_text(rule, asks), location, split=split, feature=name)
 
     def _uncounted(self, splits: Mapping[str, SchemaPart]) -> set[str]:
-        """Features with so many distinct values that their number cannot be checked."""
+        """Features whose number of distinct values is too large to be checked."""
         return {
             name
             for split, part in splits.items()

@@ -1,9 +1,9 @@
 """Checks SequenceExamples against a schema that describes them.
 
-The context is checked like an Example. For each list, the validator checks the presence, the number
-of steps, the type and the number of values of each step, and the domain. Two limits are not
-checked: the number of distinct values in a list, and the share of values in the domain. A measure
-in the report says so.
+The context is checked as if it were an Example. For each list, the validator checks the presence
+and the number of steps. For each step, the validator checks the type, the number of values, and the
+domain. Two limits are not checked: the number of distinct values in a list, and the share of values
+in the domain. A measure in the report says so.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ NOT_A_SEQUENCE = "the payload should be a tf.train.SequenceExample"
 
 
 class SequenceChecker(Checker):
-    """Finds the problems of SequenceExamples. It checks the context like an Example."""
+    """Finds the problems of SequenceExamples. The context is checked as if it were an Example."""
 
     def __init__(self, rules: SequenceRules) -> None:
         super().__init__(rules.context)
@@ -80,7 +80,9 @@ class SequenceChecker(Checker):
 def _list_problems(
     rule: ListRule, check: ValueCheck | None, steps: Sequence[Feature]
 ) -> Iterator[Problem]:
-    """The problems of one list: for each code, only the first step with this problem."""
+    """The problems of one list. If several steps have the same problem, only the problem of the
+    first of these steps is returned.
+    """
     name, feature = rule.name, rule.feature
     if not rule.steps.allows(len(steps)):
         message = rule_text(feature, f"have {bounds_text(rule.steps, 'step')}")

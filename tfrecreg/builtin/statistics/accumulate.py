@@ -88,7 +88,7 @@ class StatisticsOptions:
         )
 
     def categories(self) -> dict[str, Kind]:
-        """The features with categorical numbers, which are counted like strings, and their kind."""
+        """The kind of each feature with categorical numbers, which are counted like strings."""
         found: dict[str, Kind] = {}
         for feature in self.schema_proto().feature:
             domain = feature.WhichOneof("domain_info")

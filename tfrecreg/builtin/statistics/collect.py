@@ -73,8 +73,8 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """Why there are no statistics: a feature has values of two types, so that TFDV fails, or
-    there are more features than :data:`MAX_FEATURES`.
+    """The reason for missing statistics. Either one feature has values of two types, which makes
+    TFDV fail, or the records have more than :data:`MAX_FEATURES` features.
     """
 
     feature: str = ""

@@ -1,16 +1,17 @@
 """Estimates quantiles and frequencies of many values in bounded memory.
 
-Quantiles are deterministic and mergeable. Up to 4,096 distinct numbers are counted, so quantiles
-are exact. More numbers are stored in levels. Each number in level i represents 2^i numbers. When a
-level is full, it is sorted, and every second number moves up a level: numbers 1, 3, 5 … one time,
-numbers 2, 4, 6 … the next time. A move up from level i changes a rank by at most 2^i. N numbers
-cause at most N / (4095 · 2^i) such moves. So the rank of a quantile is off by at most (1 + log2(N /
-4096)) / 4095 of all numbers: 0.3 % for a million, 0.5 % for a billion.
+Quantiles are deterministic and mergeable. If a feature has at most 4,096 distinct numbers, each
+distinct number is counted, and the quantiles are exact. If a feature has more distinct numbers, the
+numbers are stored in levels. Each number in level i represents 2^i numbers. When a level is full,
+it is sorted, and every second number moves up a level: numbers 1, 3, 5 … one time, numbers 2, 4, 6
+… the next time. A move up from level i changes a rank by at most 2^i. N numbers cause at most
+N / (4095 · 2^i) such moves. So the rank of a quantile is off by at most (1 + log2(N / 4096)) / 4095
+of all numbers: 0.3 % for a million, 0.5 % for a billion.
 
 The module also finds the most frequent values of features, and counts distinct values.
 
-Values are counted exactly while the counts of all features fit in memory. If they do not, the
-largest feature switches to two deterministic, mergeable sketches:
+As long as the counts of all features fit in memory, the counts are exact. If the counts no longer
+fit, the largest feature switches to two deterministic, mergeable sketches:
 
 * Misra and Gries' counters estimate frequencies. Each counter is too low, by less than 1/1024 of
   the number of values.
@@ -35,7 +36,9 @@ CAPACITY = 4096
 
 
 class Quantiles:
-    """The distribution of numbers except NaN. Picklable. It depends on the order of the numbers."""
+    """The distribution of numbers except NaN. Picklable. Quantiles that are not exact depend on the
+    order in which numbers are added.
+    """
 
     def __init__(self) -> None:
         self._new: list[_Floats] = []
@@ -105,7 +108,7 @@ class Quantiles:
             self._count(values, counts)
 
     def _push(self, level: int, numbers: _Floats) -> None:
-        """Add numbers to a level, and move half of them up if it is full."""
+        """Add numbers to a level. If the level is full, move half of the level's numbers up."""
         while level >= len(self._levels):
             self._levels.append(np.zeros(0))
             self._from_second.append(False)
@@ -282,7 +285,8 @@ def value_key(value: bytes) -> bytes:
     """The key under which a value is counted: the value itself, unless it is long and not UTF-8.
 
     A long value that is not UTF-8 is never shown, so its start and its digest suffice. The start
-    determines its place among equally frequent values. UTF-8 never contains 0xFF.
+    of the value determines the place of the value among equally frequent values. UTF-8 never
+    contains 0xFF.
     """
     if len(value) <= _LONG:
         return value

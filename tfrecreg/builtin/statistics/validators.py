@@ -183,7 +183,9 @@ def comparators(
 def distances(
     statistics: Any, other: Any, wanted: Sequence[Comparator]
 ) -> tuple[list[Distance], list[str]]:
-    """Distances sorted by feature and measure, and the features that only one side has."""
+    """Two lists. The first list has the distances, in order of feature and measure. The second list
+    has the features that only one side has.
+    """
     here, there = _by_name(statistics), _by_name(other)
     found, one_sided = [], set()
     for each in wanted:

@@ -1,9 +1,10 @@
 """Converts payloads to NumPy arrays. The form of an array depends on the schema alone.
 
-A required feature of fixed shape is an array of that shape. Any other feature has one dimension, or
-the schema's shape if only one side of that shape is unknown. A list of a SequenceExample is an
-array whose first side counts the steps. It is a list of arrays if the steps differ in length, or if
-no schema gives their shape.
+A required feature of fixed shape becomes an array of that shape. For any other feature, the array
+has the schema's shape if exactly one side of that shape is unknown. Otherwise, the array has one
+dimension. A list of a SequenceExample becomes an array whose first dimension is the number of
+steps. If the steps differ in length, or if no schema gives the shape of the steps, the list becomes
+a list of arrays.
 
 Records of the same layout are read with a few array operations, other records one by one.
 """
@@ -215,7 +216,7 @@ def _expect_apart(sequence: SequenceExample) -> None:
     if common := common_names(sequence):
         raise RefusedError(
             f"has `{common[0]}` in its context and among its lists, but an element can hold only "
-            "one of them"
+            "one value of this name"
         )
 
 

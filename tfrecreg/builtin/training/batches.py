@@ -156,7 +156,7 @@ def numbers_of_batches(
 
 
 def _shares(order: Iterable[SupportsIndex], size: int, drop_remainder: bool) -> Iterator[Numbers]:
-    """The numbers of this host in each global batch.
+    """The numbers of this host's records in each global batch.
 
     The first number goes to host 0, the next to host 1, and so on. So if `hosts` divides `size`,
     any `size` consecutive numbers contain `size / hosts` numbers of each host.
@@ -168,7 +168,7 @@ def _shares(order: Iterable[SupportsIndex], size: int, drop_remainder: bool) -> 
     whole, rest = divmod(order.left, size)
     if rest and not drop_remainder and (rest < order.hosts or order.drop_remainder):
         raise UsageError(
-            f"the last global batch has {rest} records, which {order.hosts} hosts cannot share"
+            f"the last global batch of {rest} records cannot be divided among {order.hosts} hosts"
         )
     share = size // order.hosts
     count = whole + (rest > 0 and not drop_remainder)

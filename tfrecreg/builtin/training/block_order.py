@@ -141,7 +141,7 @@ class Blocks:
         try:
             size = parse_size(block)
         except ValueError as error:
-            raise UsageError(f"`block` of an order of `{name}`: {error}, found `{block}`") from None
+            raise UsageError(f"invalid `block` for `{name}`: {error}, found `{block}`") from None
         return cls(max(1, round(size / max(1.0, mean_bytes))), window, lanes)
 
 
@@ -248,7 +248,7 @@ class Weights:
 
     @property
     def said(self) -> dict[str, str]:
-        """The description of the weights in states."""
+        """How the state of an order describes the weights."""
         return {"by": self.by, "digest": self.digest}
 
     @cached_property
@@ -277,7 +277,7 @@ def weights_of(
         ranks = ask(_CLASS)[chosen]
     except UsageError as error:
         raise UsageError(
-            f'no record of `{name}` has a class, but `weights="class"` needs one'
+            f'no record of `{name}` has a class, but `weights="class"` needs classes'
         ) from error
     _, classes, counts = np.unique(ranks, return_inverse=True, return_counts=True)
     return Weights(1.0 / counts[classes], weights, name)

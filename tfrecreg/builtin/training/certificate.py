@@ -92,7 +92,7 @@ def digest_of(payload: bytes) -> npt.NDArray[np.uint8]:
 
 
 class Certificate:
-    """The digests of the records handed out. `DataSource.certificate` makes an empty one.
+    """The digests of all records that were handed out. `DataSource.certificate` makes an empty one.
 
     Args:
         identity: the identity of the source.
@@ -195,7 +195,9 @@ class Certificate:
         digests: npt.NDArray[np.uint8],
         named: Callable[[int], RecordName],
     ) -> EpochReport:
-        """Compare with the `digests` of a source's records, an array of shape (records, 16)."""
+        """Compare the certificate with the records of a source. `digests` contains the digests of
+        these records, and has the shape (records, 16).
+        """
         if identity != self.identity:
             raise UsageError(
                 f"the certificate is not about the records of `{name}`: its identity is "
@@ -232,8 +234,8 @@ def digest_rows(digests: npt.NDArray[np.uint8]) -> RecordDigests:
 def _record_names(
     places: npt.NDArray[np.int64], counts: npt.NDArray[np.int64], named: Callable[[int], RecordName]
 ) -> tuple[RecordName, ...]:
-    """The names of the first records whose digest has a count above 0. `counts` limits how many
-    records with the same digest are named."""
+    """The names of records whose digest has a count above 0: at most :data:`_SHOWN` names, in the
+    order of the records. `counts` limits how many records with the same digest are named."""
     found: list[RecordName] = []
     left: dict[int, int] = {}
     for position in np.flatnonzero(counts[places] > 0).tolist():
@@ -290,7 +292,9 @@ class Stage:
 
 
 def share(places: int, host: int, hosts: int, drop_remainder: bool = False) -> int:
-    """The number of places that one host gets: the same for all hosts with `drop_remainder`."""
+    """The number of places that one host gets. If `drop_remainder` is true, all hosts get the same
+    number.
+    """
     return places // hosts if drop_remainder else max(0, -(-(places - host) // hosts))
 
 
@@ -313,7 +317,7 @@ def expect_host(host: int, hosts: int) -> None:
 def expect_enough(records: int, hosts: int, name: str) -> None:
     """Refuse more hosts than there are records."""
     if integer_of("hosts", hosts) > max(1, records):
-        raise UsageError(f"{hosts} hosts cannot share {records} records of `{name}`")
+        raise UsageError(f"{records} records of `{name}` are too few for {hosts} hosts")
 
 
 def joined(stages: Sequence[Stage], last: Stage) -> tuple[Stage, ...]:

@@ -179,7 +179,7 @@ class DataSource(ReadsBatches, Sequence[Any]):
         return self._skipped.records() if self._skipped is not None else ()
 
     def key(self, record: SupportsIndex) -> str | None:
-        """The key of a record; None if no index has it.
+        """The key of a record; None if no index has the key.
 
         Raises:
             NoSuchRecordError: the number is out of range.

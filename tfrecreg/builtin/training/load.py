@@ -1,4 +1,5 @@
-"""Loads a build or a release as a `tf.data.Dataset`. The package `tf_dataset` makes its graph.
+"""Loads a build or a release as a `tf.data.Dataset`. The package `tf_dataset` makes the graph of
+this dataset.
 
 No other operation imports TensorFlow.
 """
@@ -355,11 +356,11 @@ def _find(
 def _local_copy(
     name: str, manifest: Manifest, remote: Readable, shards: Sequence[ShardEntry]
 ) -> LocalStorage:
-    """Copy the shards of a build behind a URL, with their indexes and the schema.
+    """Copy the shards, their indexes and the schema from the URL of a build.
 
-    The copy is a folder in the user's cache, named after the digest of the manifest. A file appears
-    there once its digest has matched the manifest, and is then not fetched again. tfrecreg never
-    removes the files, but you may delete the folder at any time.
+    The copy is a folder in the user's cache. The folder's name is the digest of the manifest. A
+    file appears in the folder only after its digest has matched the manifest. The file is then not
+    fetched again. tfrecreg never removes the files, but you may delete the folder at any time.
     """
     cache = user_cache()
     if cache is None:

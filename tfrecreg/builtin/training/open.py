@@ -367,12 +367,12 @@ def _of_files(patterns: list[str], split: str | None) -> SplitTarget:
 
 def _only_split(name: str, words: str) -> str:
     """Return the split that an expression names. Refuse an expression with several splits, because
-    the file names state no split."""
+    the names of the files do not contain a split."""
     named = {part.partition("[")[0].strip() for part in words.split("+")}
     if len(named) > 1:
         raise UsageError(
-            f"the file names of `{name}` state no split, so {listed(sorted(named))} would each "
-            "contain all records"
+            f"the files of `{name}` have no split in their names, so "
+            f"{listed(sorted(named))} would each contain all records"
         )
     return named.pop()
 
@@ -443,7 +443,9 @@ def _index_path(shard: Shard) -> str:
 
 
 def _identity(group: SplitTarget, shards: ShardRecords) -> str:
-    """The identity of the records and their order, from the manifest or the records' lengths."""
+    """A digest that identifies the records and the order of the records. The digest comes from the
+    manifest, or from the names of the files and the lengths of the records.
+    """
     hasher = blake3()
     for at, shard in enumerate(group.shards):
         if shard.entry is not None:

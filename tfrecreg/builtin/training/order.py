@@ -133,7 +133,7 @@ class Order:
         return found if self._drawn is None else self._drawn(found)
 
     def of_epoch(self, epoch: int) -> Order:
-        """The share of the same host in another epoch, from its beginning.
+        """The share of the same host in another epoch, from the beginning of that epoch.
 
         Example:
             >>> order = reg["mnist@1.0.0"].data_source("train").order(seed=1, hosts=2)
@@ -178,7 +178,9 @@ class Order:
         }
 
     def resumed(self, states: Sequence[Mapping[str, Any]]) -> Order:
-        """The rest of the epoch that these states describe, for the host of this order.
+        """The rest of an interrupted epoch, for the same host as this order.
+
+        `states` describe how far the epoch was read.
 
         Example:
             >>> order = reg["mnist@1.0.0"].data_source("train").order(seed=1)

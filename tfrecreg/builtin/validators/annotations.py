@@ -1,6 +1,7 @@
 """The `annotations` validator: checks labels and objects, and the classes of whole splits.
 
-Each visitor checks the labels and objects of one shard. The validator merges their counts.
+Each visitor checks the labels and objects of one shard. The validator merges the counts of all
+visitors.
 """
 
 from __future__ import annotations
@@ -160,7 +161,9 @@ class AnnotationsVisitor(Visitor):
             self._look_at(batch, position, example)
 
     def _look_at_table(self, tables: Tables, table: Table) -> Sequence[int]:
-        """Count the labels of records of one layout. Return the records to check one by one."""
+        """Count the labels of records of one layout. Return the positions of the other records,
+        which have to be checked one by one.
+        """
         positions = table.positions
         if not OF_OBJECTS.isdisjoint(table.columns):
             return list(positions.tolist())
@@ -282,7 +285,7 @@ class AnnotationsValidator(Validator):
         return key_from(repr(labels), repr(maps))
 
     def explains(self, own: Sequence[Finding], others: Sequence[Finding]) -> Iterator[Finding]:
-        """Findings about box sides, if a finding about whole boxes covers the same records."""
+        """The findings about box sides whose records a finding about whole boxes also covers."""
         boxes = [each for each in own if each.code == ANN002.code]
         for other in others:
             if other.code in _SIDES and any(_is_side_of(each, other) for each in boxes):
@@ -393,7 +396,7 @@ class AnnotationsValidator(Validator):
 def _labels(
     target: Target, options: AnnotationsOptions
 ) -> tuple[tuple[Labels, ...], dict[str, LabelMap]]:
-    """The features of class numbers, and their label maps."""
+    """The features that contain class numbers, and the label maps of these features."""
     labels = labels_of(options, target.labels)
     maps = {feature: named_classes(names) for feature, names in target.labels.items()}
     if options.label_map is not None:

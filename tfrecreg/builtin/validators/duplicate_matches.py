@@ -7,7 +7,7 @@ Fingerprints are kept on disk in sorted runs, 32 bytes per distinct fingerprint 
 When a visitor has many fingerprints, it sorts them and writes them as a run. The parent merges all
 runs, one range of fingerprints at a time. Fingerprints are digests, so ranges of equal width hold
 about the same number of rows, and memory does not grow with the number of records. In each run,
-equal records share one row, so many equal records take no more memory than one.
+equal records share one row. So a thousand equal records take no more memory than one record.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ class RunBuilder:
         self._offsets = array("q")
 
     def add(self, digest: bytes, record: int, offset: int) -> None:
-        """Add the next record with a fingerprint."""
+        """Add the fingerprint, the number and the offset of the next record."""
         self.extend(digest, (record,), (offset,))
 
     def extend(self, digests: bytes, records: Sequence[int], offsets: Sequence[int]) -> None:
@@ -134,7 +134,9 @@ class RunBuilder:
             at = stop
 
     def close(self) -> tuple[list[Run], list[Pair]]:
-        """Return the runs, and the first records that equal an earlier record of their run."""
+        """Return all runs, and up to :data:`MAX_LOCATIONS` records that equal an earlier record of
+        the same run.
+        """
         if self._records:
             self._spill()
         return self._runs, self._pairs
@@ -280,7 +282,9 @@ class Matches:
             self._count(new[kept], _places_of(rows[kept]), rows["copies"][kept])
 
     def again(self, shard: int, places: Iterable[tuple[int, int, int]]) -> None:
-        """Add the locations of equal records in the same run. `add` counts these matches."""
+        """Add the locations of records that equal an earlier record of the same run. `take` counts
+        these matches.
+        """
         rows = [(shard, record, offset, shard, earlier) for record, offset, earlier in places]
         if rows:
             seen = self._within.setdefault(int(self._split_of[shard]), MatchCount())

@@ -98,7 +98,7 @@ class DuplicatesPart:
     """Rows of images with their labels: see :func:`add_labels`."""
 
     def with_runs(self, change: Callable[[Run], Run]) -> DuplicatesPart:
-        """A copy of the part with changed runs."""
+        """A copy of the part. Each run of the copy is the result of `change`."""
         runs, groups, labelled = (
             [change(run) for run in each] for each in (self.runs, self.groups, self.labelled)
         )

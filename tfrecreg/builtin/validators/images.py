@@ -157,7 +157,9 @@ class ImagesVisitor(Visitor):
                 self._count(batch, position, name, header)
 
     def _count(self, batch: RecordBatch, position: int, name: str, header: ImageHeader) -> None:
-        """Count an image by format and size. Only the first images of a size have a place."""
+        """Count an image by format and size. Locations are kept only for the first images of each
+        size.
+        """
         formats = self._part.formats
         formats[header.format] = formats.get(header.format, 0) + 1
         size = name, (header.height * header.width).bit_length()

@@ -1,7 +1,7 @@
 """The `items` validator: matches records with the items of the raw data.
 
-A visitor computes digests of the images and names of one shard's records, and writes them to disk
-as sorted runs.
+For the records of one shard, a visitor computes the digests of the images and the digests of the
+names. The visitor writes these digests to disk as sorted runs.
 
 Records and items match if their rows have equal digests. Digests are compared range by range.
 
@@ -51,9 +51,10 @@ WAYS = 3
 
 
 def names_of(example: Example | None, key: str | None) -> Iterator[tuple[int, bytes]]:
-    """Yield a pair for each name of a record: the number of its way of naming, and its digest.
+    """Yield a pair for each name of a record: the way of naming (from 0 to `WAYS` - 1), and the
+    digest of the name.
 
-    A number and the same number as text are equal names. Names are case-sensitive.
+    Numbers become text, so the number 7 and the text "7" are equal names. Names are case-sensitive.
     """
     found = []
     for name in NAMES:
@@ -216,7 +217,9 @@ class Matching:
         known: _Digests,
         items: _Numbers,
     ) -> None:
-        """Match an unmatched record with an item if no other record or item has the same name."""
+        """Match an unmatched record with an unmatched item of the same name. No other item and no
+        other unmatched record may have that name.
+        """
         free = self.records[records] == NOT
         digests, records = _once(digests[free], records[free])
         known, items = _once(known, items)
@@ -244,7 +247,7 @@ def _once(digests: _Digests, numbers: _Numbers) -> tuple[_Digests, _Numbers]:
 
 
 class ItemsValidator(Validator):
-    """Finds items of raw data without a record, and records without an item.
+    """Finds items of the raw data that have no record, and records that have no item.
 
     Rows are sorted on disk, in the folder for temporary files (`TMPDIR`). They take 32 bytes per
     image and per name. Memory holds a few bytes per record and per item.

@@ -5,7 +5,7 @@ names (`-of-00005` needs five files) and with the `dataset_info.json` in their f
 
 SHD008 checks that training hosts get enough shards, according to TensorFlow's recommendation.
 
-TensorFlow recommends at least ten shards of at least 10 MB per host
+For each host, TensorFlow recommends at least ten shards, and for each shard at least 10 MB
 (https://www.tensorflow.org/tutorials/load_data/tfrecord). A split that is too small for this should
 have as many shards as ``build --hosts`` makes. So a build for the right number of hosts has no
 finding.
@@ -78,7 +78,7 @@ class HostsOptions:
 
 
 class HostLoad(NamedTuple):
-    """The shards of a split or of a set of bare files, which the hosts share."""
+    """The shards that are divided among the hosts: those of a split or of a set of bare files."""
 
     split: str
     subject: str
@@ -125,9 +125,10 @@ class ManifestValidator(Validator):
     """Compares files with the manifest. For bare files, compares the number of files with the
     number in their names.
 
-    Its only option is `hosts`: the number of training hosts that share the shards. For bare files
-    it also counts the kinds of payloads. Without a schema, it searches sets of Examples for records
-    that are not Examples (SCH001, which the `schema` validator announces).
+    The only option is `hosts`: the number of training hosts among which the shards are divided. For
+    bare files, the validator also counts the kinds of payloads. If most records of a set of bare
+    files are Examples and the files have no schema, the validator finds the records that are not
+    Examples (SCH001, which the `schema` validator announces).
     """
 
     name = "manifest"
@@ -302,7 +303,7 @@ def _tell(tally: Tally, code: Code, path: str, *, shard: bool) -> None:
     """Find SHD001 or SHD005: a file that is missing, or that the manifest does not list.
 
     TensorFlow reads sets with missing or extra shards without an error, because a glob matches
-    whatever files exist. It does not read other files.
+    whatever files exist. TensorFlow reads no files other than shards.
     """
     message = "the manifest lists it, but it does not exist"
     if code is SHD005:

@@ -286,7 +286,7 @@ def _disagree(tally: Tally, split: str, message: str) -> None:
 
 
 def _listed(storage: Readable) -> dict[tuple[str, str], int] | None:
-    """Count the ledger's lines for each split and code. Return None if one does not parse."""
+    """Count the ledger's lines for each split and code. Return None if a line does not parse."""
     counts: Counter[tuple[str, str]] = Counter()
     try:
         with storage.open(LEDGER_NAME) as file:

@@ -31,9 +31,9 @@ def command(
 ) -> None:
     """See every record in the browser.
 
-    TARGET is a reference (mnist, mnist@1.0.0), or a path, URL, folder or glob of TFRecord files,
-    which need no registry. Two targets can be compared. Without a TARGET, the viewer lists the
-    datasets of the registry.
+    TARGET is a reference (mnist, mnist@1.0.0), or a path, URL, folder or glob of TFRecord files.
+    TFRecord files need no registry. Two targets can be compared. Without a TARGET, the viewer lists
+    the datasets of the registry.
 
     The viewer is a server that only this machine can reach, and its address contains a token. It
     changes no file. Ctrl-C ends it.

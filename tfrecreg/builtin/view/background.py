@@ -60,7 +60,8 @@ class Asker:
         self.expect_here()
         if time.monotonic() > self._until:
             raise UsageError(
-                f"no answer within {ANSWER_SECONDS} seconds: `tfrecreg query` has no time limit"
+                f"no answer within {ANSWER_SECONDS} seconds: "
+                "use `tfrecreg query`, which has no time limit"
             )
 
 

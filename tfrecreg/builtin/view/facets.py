@@ -152,7 +152,7 @@ class Facets:
         return self._counted(name, title, rows, where, colored=name in _CLASS)
 
     def _objects(self, condition: str, find: str = "") -> dict[str, Any]:
-        """The number of records that contain each class of objects."""
+        """For each class of objects, the number of records that contain an object of that class."""
         rows = self._catalog.rows(
             "WITH marked AS (SELECT DISTINCT label, shard, record FROM objects), "
             f"chosen AS (SELECT DISTINCT shard, record FROM records WHERE {condition}) "

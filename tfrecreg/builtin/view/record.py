@@ -2,7 +2,7 @@
 
 The browser never receives a format that can contain scripts. Images show the stored pixels, as
 decoders return them, so EXIF orientation is not applied. In the browser, `image-orientation: none`
-switches it off.
+switches EXIF orientation off.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ def readable_text(value: bytes, limit: int = 4 * TEXT) -> str | None:
 
 
 def _without_image(example: Example, decoders: Decoders) -> dict[str, Any]:
-    """How to show a record without an image: its kind, feature and text."""
+    """How to show a record that contains no image: the kind, the feature and the text."""
     lines: list[str] = []
     longest = ""
     named = None
@@ -237,7 +237,7 @@ _UNITS = {"context": "value", "list": "step"}
 
 
 def ledger_rows(target: Target) -> dict[tuple[str, str], dict[str, Any]]:
-    """The rows about items in the ledger of a build, by split and key."""
+    """The rows of a build's ledger, by the split and the key of the item."""
     try:
         lines = ledger_lines(target) or []
     except TfrecregError:

@@ -32,7 +32,9 @@ def open_server(
     engine: Engine | None = None,
     check: bool = True,
 ) -> ViewServer:
-    """A viewer that already listens on its port. It answers requests only while it runs."""
+    """Make a viewer. The viewer listens on its port at once, but answers requests only during
+    `ViewServer.run`.
+    """
     try:
         server = import_module("tfrecreg.builtin.view.server")
     except ImportError as error:

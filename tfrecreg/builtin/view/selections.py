@@ -130,7 +130,7 @@ class Selections:
         return made
 
     def sql(self, selection: ChosenRecords) -> str:
-        """The SQL condition that selects exactly these records; empty for all records."""
+        """The SQL condition that selects exactly these records. Empty text selects all records."""
         choice = selection.choice
         parts = [f"(\n{each}\n)" for each in choice.where]
         if choice.splits:
@@ -201,7 +201,9 @@ class Selections:
 
 
 def _array(column: Any, kind: type[np.signedinteger[Any]]) -> npt.NDArray[Any]:
-    """The numbers of a column without nulls. Does not use Arrow's method, which imports pandas."""
+    """The numbers of a column. The column must not contain nulls. Arrow's method is not used,
+    because it imports pandas.
+    """
     return np.frombuffer(column.buffers()[1], kind)[column.offset :][: len(column)]
 
 

@@ -98,7 +98,7 @@ class ViewedShards:
         return found
 
     def where(self, number: int) -> tuple[int | None, int | None]:
-        """The offset of a record in its shard's stream and the size of its payload, if known."""
+        """A record's offset in its shard's stream, and its payload size; each None if unknown."""
         shard, record = self.records.locate(number)
         try:
             offsets = self.records.located(shard)
@@ -113,7 +113,8 @@ class ViewedShards:
         seen = self.shards[shard]
         if not 0 <= record < seen.records:
             raise NoSuchRecordError(
-                f"there is no record {record} in `{seen.name}`, which has {seen.records}"
+                f"there is no record {record} in `{seen.name}`: the number of records is "
+                f"{seen.records}"
             )
         return int(self.starts[shard]) + record
 

@@ -1,7 +1,8 @@
 """Chooses a source for raw data if the user names none.
 
-The globs in the record of each known source are tried first. Then its function `examine`, if it has
-one, looks at the data. The source with the strongest match is chosen.
+The globs of each known source are tried first. If a glob matches, or if the source has no globs,
+the source's function `examine` (if any) looks at the data. The source with the strongest match is
+chosen.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ class Detection:
     above: str
     """A parent folder that the source can read as well; empty if there is none."""
     failed: tuple[str, ...]
-    """Why some sources could not be asked, one line each."""
+    """Why some sources were not considered, one line each."""
 
     def notes(self) -> Iterator[str]:
         """Lines about the chosen source, the names that it does not read, and other sources."""
@@ -132,7 +133,7 @@ def candidates_for(raw: RawStorage, known: Plugins) -> tuple[list[Candidate], li
             found = _recognized(each, RawPreview(raw, listed))
         except Exception as error:
             told = failure(each.plugin_id, "failed in `examine`", error)
-            failed.append(f"{told.message}, so it was not asked")
+            failed.append(f"{told.message}, so the source was not considered")
             continue
         if found is not None:
             candidates.append(Candidate(name, found))

@@ -68,7 +68,7 @@ def _require_tinytag() -> None:
 
 
 def sniff_media(data: bytes) -> str | None:
-    """Detect the format of a sound or a video by its first bytes: one of :data:`MEDIA_FORMATS`."""
+    """Detect which of :data:`MEDIA_FORMATS` a sound or a video has. Looks at its first bytes."""
     start, kind = data[:4], data[8:12]
     if start in (b"ID3\2", b"ID3\3", b"ID3\4"):
         size = 0

@@ -3,7 +3,7 @@
 The records are ordered by a keyed hash of (split, key). This global shuffle can be reproduced by
 anyone. The machine, the workers, the locale and the order of files in a folder do not change it.
 
-If the dataset grows from a release, shards in which nothing changed are kept:
+If a build takes a release as its base, the shards in which nothing changed are kept:
 
 - A shard of the base keeps its items, in the same order. An item is removed if it is missing from
   the raw data.
@@ -91,8 +91,8 @@ class Base:
 
 
 def find_base(registry: Registry, dataset: str, wanted: str | None) -> Base | None:
-    """The release that `wanted` names, else the latest; None for ``none`` or if there is no
-    release."""
+    """The release that `wanted` names; by default, the latest release. None if `wanted` is
+    ``none``, or if the dataset has no release."""
     if wanted == "none" or (wanted is None and not not_yanked(registry.dataset(dataset))):
         return None
     text = wanted or "latest"
@@ -210,9 +210,9 @@ class PlannedShard:
         return f"{INDEX_FOLDER}/{self.path}.index"
 
     def cuts(self) -> list[tuple[int, int]]:
-        """The first item of each segment of about :data:`SEGMENT_BYTES`, and the end of the
-        segment. A gzip member ends where a segment ends, so segments must depend only on the plan.
-        """
+        """The bounds of each segment: its first item, and the item after its last item. A segment
+        has about :data:`SEGMENT_BYTES`. A gzip member ends where a segment ends, so segments must
+        depend only on the plan."""
         weight = sum(max(item.size, _LEAST_ITEM) for item in self.items)
         count = max(1, min(-(-weight // SEGMENT_BYTES), len(self.items)))
         return list(bounds(len(self.items), count))

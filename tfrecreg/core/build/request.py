@@ -233,8 +233,8 @@ def _expect_raw_named(registry: Registry, name: str, raw: str | None, known: Plu
     if raw is None:
         raise UsageError(
             f"no source is known for `{name}`",
-            hint=f"`tfrecreg build {name} --raw PATH` looks for a source; or give one with "
-            f"`--source`: {', '.join(known.names(SourceRecord))}",
+            hint=f"`tfrecreg build {name} --raw PATH` finds a source that fits the data; "
+            f"`--source` selects one of these sources: {', '.join(known.names(SourceRecord))}",
         )
 
 
@@ -244,7 +244,7 @@ def _raw(registry: Registry, request: BuildRequest, saved: str | None) -> tuple[
     place = saved if request.raw is None else request.raw
     if place is None:
         raise UsageError(
-            f"no raw data are named for `{request.name}`",
+            f"the path of the raw data of `{request.name}` is not known",
             hint=f"tfrecreg build {request.name} --raw PATH",
         )
     raw = raw_storage(place, start=root if request.raw is None else "")
@@ -258,8 +258,8 @@ def _raw(registry: Registry, request: BuildRequest, saved: str | None) -> tuple[
 
 def made_before(registry: Registry, name: str) -> tuple[str, Manifest | None]:
     """The version that new builds are compared with: the newest release, or else the last build.
-    Returns its name for messages and its manifest; a manifest that is damaged is None.
-    """
+    Returns two values: the version's name in messages, and the version's manifest. If the manifest
+    cannot be read, the name is empty and the manifest is None."""
     versions = registry.dataset(name).versions
     try:
         if versions:

@@ -281,7 +281,7 @@ makes new shards in segments, although every byte is then written twice.
 
 
 def make_all(start: BuildStart, stage: Stage, engine: Engine) -> tuple[list[MadeShard], int]:
-    """Make every shard of the plan, in order. Also returns how many shards were finished before."""
+    """Make every shard of the plan, in order. Also returns how many shards an earlier run made."""
     plan, progress = start.plan, start.prepared.progress
     stage.clear()
     finished = {each.path: stage.finished(each) for each in plan.shards}

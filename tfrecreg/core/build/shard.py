@@ -1,7 +1,7 @@
-"""Makes one shard in a worker, whole or in segments that the parent joins: the bytes are equal.
+"""Makes one shard in a worker, whole or in segments that the parent joins.
 
-The stage of a plan is named after the plan's digest, so another plan never sees the shards of a
-killed build, or the notes about them.
+The bytes of a shard are the same in both cases. The stage of a plan is named after the plan's
+digest, so another plan never sees the shards of a killed build, or the notes about them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tfrecreg.core.values.errors import StorageError, TfrecregError
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Holds a plan's shards until they are published, and notes on the finished shards."""
+    """The unpublished shards of a plan, with a note about each finished shard."""
 
     storage: Storage
 
@@ -134,7 +134,7 @@ class MadeShard:
 
     @classmethod
     def of(cls, shard: PlannedShard, written: WrittenShard, notes: Notes) -> MadeShard:
-        """A shard that was written with its index."""
+        """The result for a shard, after the shard and its index were written."""
         assert written.index is not None
         return cls(
             entry=ShardEntry.of(shard.path, written, split=shard.split, index=shard.index),
@@ -212,7 +212,7 @@ def keep_shard(task: BuildTask) -> MadeShard | None:
 
 
 def _link(folder: Storage, shard: PlannedShard) -> bool:
-    """Link a shard of the base and its index into the folder, unless its bytes changed."""
+    """Link a base's shard and the shard's index into the folder. False if the shard has changed."""
     base = shard.base
     if base is None or base.path is None or not _has(base.storage, base.path, base.entry.blake3):
         return False
@@ -273,7 +273,7 @@ def _identity(made: bytes | Skipped) -> bytes | Skipped:
 
 @lru_cache(maxsize=1)
 def _source(plan: str, pickled: bytes) -> GuardedSource:
-    """The source of a build, which stays open in a worker."""
+    """The opened source of a build. A worker keeps the source open."""
     del plan  # part of the key
     source: GuardedSource = pickle.loads(pickled)
     return source

@@ -23,7 +23,7 @@ from tfrecreg.core.values.text import safe
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildRecord:
-    """A note on the build, on this machine only. Nothing released depends on it."""
+    """A note about the build, kept only on this machine. Nothing released depends on the note."""
 
     manifest: str
     raw: str
@@ -75,7 +75,7 @@ def expect_raw_unchanged(
 def _changed(
     raw: RawStorage, files: Mapping[str, tuple[int, int]], progress: Progress = SILENT
 ) -> str:
-    """The first raw file that is missing, or whose size or time changed; empty if none did."""
+    """The first raw file that is missing or has a new size or time; empty if all are unchanged."""
     with counting(progress, "checking whether raw data changed", "files") as ticker:
         for path, before in files.items():
             try:
@@ -135,7 +135,8 @@ def expect_no_foreign_files(dataset: Dataset) -> None:
         return
     if entry.kind != "dir" or next(storage.list(folder, recursive=False), None):
         raise UsageError(
-            f"`{folder}` holds files that do not belong to a build and would be replaced",
+            f"`{folder}` holds files that do not belong to a build, and a new build would replace "
+            "these files",
             hint=f"`tfrecreg adopt {dataset} --in-place` turns TFRecords into a build",
         )
 
@@ -151,5 +152,5 @@ def expect_no_loss(dataset: Dataset, before: Manifest | None, content: str) -> N
     raise UsageError(
         f"`{layout.build_folder(name)}` was adopted and never released, and its records, "
         "which differ from those of this build, would be lost",
-        hint=f"`tfrecreg release {name}` keeps them; or remove that folder",
+        hint=f"`tfrecreg release {name}` keeps the records; to give them up, remove that folder",
     )

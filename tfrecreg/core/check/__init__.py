@@ -1,1 +1,1 @@
-"""The check: it passes over the bytes once for all validators, applies the gate and reports."""
+"""The check: it reads the bytes once for all validators, applies the gate and writes a report."""

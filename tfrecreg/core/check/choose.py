@@ -105,8 +105,8 @@ def choose(
 def validators_with(
     given: Literal["baseline", "expected", "items", "limits"], known: Plugins
 ) -> list[Announced[ValidatorRecord]]:
-    """The validators that run only if `given` is present: in the gate for limits, else in the
-    target."""
+    """The validators that run only if `given` is present. `limits` are part of the gate; everything
+    else is part of the target."""
     every = known.every(ValidatorRecord)
     return [each for each in every if each.record.runs_with == given]
 
@@ -210,7 +210,7 @@ def _not_running(choice: Choice, plugin: PluginId, error: Exception, *, must: bo
 def _by_name(
     known: Plugins, names: Iterable[str], where: str = ""
 ) -> list[Announced[ValidatorRecord]]:
-    """The validators with these names, each once, in order. Errors name the file `where`."""
+    """The validators with these names, each once, in order. Errors begin with `where`, if given."""
     found = {}
     for name in sorted(names):
         try:

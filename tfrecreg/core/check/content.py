@@ -62,7 +62,7 @@ class DigestPart(NamedTuple):
 
 
 class DigestVisitor(Visitor):
-    """Computes the digest of each record of a shard. A digest takes 16 bytes, a record number 8."""
+    """Keeps the digest (16 bytes) and the number (8 bytes) of each record of a shard."""
 
     def __init__(self, shard: Shard) -> None:
         self._digests = bytearray()
@@ -247,8 +247,8 @@ def _rows(digests: bytes) -> SplitRows:
 
 
 def _difference(some: SplitRows, others: SplitRows) -> list[int]:
-    """Positions of the records in `some` that `others` lacks. If `others` has fewer copies of a
-    record, these are the positions of the last copies."""
+    """Positions in `some` of the records that are missing from `others`. If `others` has fewer
+    copies of a record, the positions of the last copies."""
     names, inverse, counts = np.unique(some, return_inverse=True, return_counts=True)
     known, known_counts = np.unique(others, return_counts=True)
     left = counts
@@ -282,7 +282,7 @@ def expected_of(
 
 
 def raw_items(options: CheckOptions) -> RawItems:
-    """The raw items that the options `source` and `raw` name."""
+    """The raw items to which the options `source` and `raw` refer."""
     if options.source is None:
         raise UsageError("`--option` needs a source, such as `--source coco --raw DIR`")
     if options.raw is None:

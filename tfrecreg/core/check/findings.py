@@ -90,7 +90,7 @@ def without_repetitions(
 
 
 def _with_causes(findings: Sequence[Finding]) -> list[Finding]:
-    """Copy the count and locations of findings about records to the anomalies that they cause.
+    """Give each anomaly the count and the locations of its cause, a finding about records.
 
     TFDV's statistics cover whole splits. Only the validator `schema`, if it ran, knows the records.
     """
@@ -223,7 +223,7 @@ def judge_findings(
 def _in_common(
     findings: Iterable[Finding], waivers: Sequence[Waiver], dataset: str
 ) -> list[Finding]:
-    """Replace findings about undeclared features of the same records with one finding.
+    """Merge findings about undeclared features if the features are in the same records.
 
     A feature that a waiver covers keeps its own finding.
     """
@@ -352,7 +352,7 @@ def _mapping(value: object) -> Iterable[tuple[str, int]]:
 
 
 def _put(found: dict[str, Any], name: str, value: float) -> None:
-    """Set ``a.b.c`` in nested objects. If ``a`` or ``a.b`` is a number, set it as one key."""
+    """Set ``a.b.c`` in nested objects, or the key ``"a.b.c"`` if ``a`` or ``a.b`` is a number."""
     *above, last = name.split(".")
     inner: Any = found
     for part in above:

@@ -121,8 +121,8 @@ def _expect_waiver(waiver: Waiver, place: KeyPath, known: list[str]) -> None:
     if len(families) > 1:
         raise place.error(
             f"covers findings of {listed(sorted(families))}",
-            hint="a waiver must cover one family of codes, such as `IMG*`, or the `fingerprint` of "
-            "one dataset",
+            hint="a waiver must cover one family of codes, such as `IMG*`, or have a `fingerprint` "
+            "that names one dataset",
         )
 
 
@@ -134,7 +134,7 @@ def gate(
     today: datetime.date | None = None,
     progress: Progress = SILENT,
 ) -> Report:
-    """Apply the gate of a report's dataset to the report."""
+    """Judge a report by the gate of its dataset."""
     resolved = resolve(registry, reference)
     path = os.fspath(report)
     found = read_report(path, resolved.name)
@@ -196,8 +196,8 @@ def _of_another_state(found: Report, basis: Basis, resolved: Resolved) -> Iterat
 
 
 def _other_bytes(basis: Basis, resolved: Resolved, path: str) -> Iterator[str]:
-    """Yield how the shards on this machine differ in size from those that a report describes. The
-    digest of a shard that changed after the report was written is compared as well.
+    """Yield how the shards on this machine differ in size from those that a report describes. If a
+    shard's file is newer than the report, the digest of the shard is compared as well.
     """
     if resolved.folder is None:
         return

@@ -66,12 +66,12 @@ class ReportContext:
 
 
 class ReportFormat(ABC):
-    """Writes the reports of a call as one document. Each call creates it, without arguments."""
+    """Writes the reports of a call as one document. Each call makes an object without arguments."""
 
     def look(self, target: Target) -> Sequence[Validator]:
         """Validators that look at the records in the same pass as the check, but make no findings.
 
-        Called once per target, before it is read. :meth:`render` uses the data that they collect.
+        Called once before each target is read. :meth:`render` uses the data of these validators.
         Not called by `gate`, which reads no records.
         """
         del target
@@ -120,7 +120,7 @@ class _Skipped(msgspec.Struct):
 
 
 class _Document(msgspec.Struct):
-    """The required keys of :meth:`Report.to_json`. For each `Any`, :class:`Report` has the type."""
+    """The required keys of :meth:`Report.to_json`. For `Any`, see the types of :class:`Report`."""
 
     target: Any
     status: Any
@@ -139,7 +139,7 @@ class _Document(msgspec.Struct):
 
 
 def read_report(path: str, target: str) -> Report:
-    """The report about `target` in a file."""
+    """The report about `target`, read from a file."""
     try:
         data = Path(path).read_bytes()
     except OSError as error:

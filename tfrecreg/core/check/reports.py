@@ -244,7 +244,8 @@ class Report:
 
     @property
     def accepted(self) -> Iterator[tuple[Finding, str]]:
-        """Each waived finding, and who waived it, until when and why; empty if unknown."""
+        """Each waived finding, with a text that says who waived it, until when and why. The text is
+        empty if the waiver is not known."""
         for number, finding in enumerate(self.waived):
             waiver = self.waivers[number] if number < len(self.waivers) else None
             by = f"by {waiver.owner} until {waiver.expires}: {waiver.reason}" if waiver else ""

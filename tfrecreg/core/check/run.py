@@ -258,8 +258,8 @@ class _Check:
         return error_report(name, error)
 
     def _target(self, found: Built) -> Target:
-        """The target, with the raw data to measure. They are in the folder that the user names or,
-        by default, in that of the configuration if the manifest of a build lists no raw files.
+        """The target, with the raw data to measure. The option `raw` is their folder. By default, a
+        build whose manifest lists no raw files has the folder of the configuration.
         """
         raw = self.options.raw
         if raw is None and isinstance(found, Resolved) and found.kind == "build":
@@ -279,7 +279,7 @@ class _Check:
         comparing = validators_with("expected", plugins())
         if comparing and not asked_for(comparing, (), options.skip):
             names = " ".join(f"--skip {each.name}" for each in comparing)
-            raise UsageError(f"`{names}` excludes the validators of `--same-as` and `--expect`")
+            raise UsageError(f"`{names}` skips the validators that `--same-as` and `--expect` need")
         from tfrecreg.core.check.content import expected_of
 
         return expected_of(options.same_as, options.expect, self.registry)

@@ -153,7 +153,8 @@ def _basis(
 
 
 def _schema_problems(target: Target, options: CheckOptions) -> Iterator[str]:
-    """Why a build cannot be checked against its schema; empty if it can, or needs no schema."""
+    """The reason why a build cannot be checked against its schema. Yields nothing if the schema
+    can be read, or if no validator needs the schema."""
     if target.kind != "build" or target.schema is not None or target.home is None:
         return
     needing = [each for each in plugins().every(ValidatorRecord) if each.record.needs_schema]

@@ -122,7 +122,7 @@ def _read_entry(reader: _Reader, slot: Slot, position: _Ints, good: _Bools) -> t
 
 
 class _Reader:
-    """Reads one memory at many offsets in parallel. Offsets after the end give its last bytes."""
+    """Reads a buffer at many offsets in parallel. Offsets after the end give the last bytes."""
 
     def __init__(self, memory: bytes) -> None:
         self._bytes = np.frombuffer(memory, np.uint8) if memory else np.zeros(1, np.uint8)
@@ -153,7 +153,7 @@ class _Reader:
         return same
 
     def sizes(self, position: _Ints) -> tuple[_Ints, _Ints]:
-        """The length at each offset, negative if it is invalid, and the offset after it."""
+        """The length at each offset (negative if invalid), and the offset after the length."""
         byte = self.byte(position)
         size = byte.astype(np.int64)
         more = byte > 127

@@ -43,7 +43,8 @@ class ShownImage:
     decoder: FeatureDecoder = field(repr=False)
 
     def thumbnail_html(self) -> str:
-        """A thumbnail as HTML, or the reason for its absence; empty if the decoder makes none."""
+        """A thumbnail as HTML, or the reason if the image does not decode. The text is empty if
+        the decoder makes no thumbnail."""
         try:
             made = self.decoder.thumbnail(self.data, _SIDE)
         except (ValueError, TfrecregError) as error:

@@ -6,9 +6,9 @@ message must have and must not have:
 
 - an **Example** parses as an Example. It has at least one feature, or it is empty;
 - a **SequenceExample** parses as a SequenceExample, with feature lists and without unknown fields.
-  A SequenceExample without lists has the same bytes as an Example, and counts as one. TensorFlow
-  Ranking's `ExampleListWithContext` has the same field numbers, so it counts as a SequenceExample
-  if the bytes of its features are valid as names;
+  A SequenceExample without lists has the same bytes as an Example, so it counts as an Example.
+  TensorFlow Ranking's `ExampleListWithContext` has the same field numbers, so it counts as a
+  SequenceExample if the bytes of its features are valid as names;
 - an **event** is an entry in TensorBoard's logs. It has a time, content, and possibly a step;
 - everything else is **other**, for example other messages, images, text or JSON.
 
@@ -114,7 +114,7 @@ class PayloadKind(str, Enum):
     OTHER = "other"
 
     def counted(self, number: int) -> str:
-        """A number of payloads in words: ``1 Example``, ``3 events``, ``2 of other kinds``."""
+        """The number with the kind's name: ``1 Example``, ``3 events``, ``2 of other kinds``."""
         if self is PayloadKind.OTHER:
             return f"{number:,} of another kind" if number == 1 else f"{number:,} of other kinds"
         return f"{number:,} {self.plural if number != 1 else self.plural[:-1]}"

@@ -122,7 +122,7 @@ def fields(
                 raise NotAnExampleError(at, "messages nested more than 100 deep")
         elif wire == END_GROUP:
             if not groups or groups.pop() != number:
-                raise NotAnExampleError(at, f"the end of a group {number} that is not open")
+                raise NotAnExampleError(at, f"an unmatched end of group {number}")
         else:
             raise NotAnExampleError(at, f"the wire type {wire}, which does not exist")
         if position > end:
@@ -450,7 +450,7 @@ def _prefix(key: str) -> bytes:
 
 
 def _loose(feature: Feature) -> tuple[list[bytes], int]:
-    """The pieces of the value field of a BYTES feature with large values, and their total size."""
+    """The value field of a BYTES feature with large values: the pieces, and the total size."""
     pieces: list[bytes] = [b""]
     for value in feature.values:
         pieces += (b"\n" + varint(len(value)), value)

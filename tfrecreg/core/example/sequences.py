@@ -124,8 +124,8 @@ def compile_sequences(schema: Schema, environment: str | None = None) -> Sequenc
     for each in members:
         if each.name in context_names and not each.is_ignored:
             raise SchemaError(
-                f"{schema.where}: `{each.name}` is a feature of the context and a list, which is "
-                "allowed only for a list with `lifecycle_stage: PLANNED`"
+                f"{schema.where}: a context feature and a list both have the name `{each.name}`; "
+                "only a list with `lifecycle_stage: PLANNED` may share a name with a feature"
             )
     return SequenceRules(
         context=context,
@@ -142,8 +142,8 @@ def _rule(schema: Schema, feature: SchemaFeature) -> ListRule:
     levels = feature.levels
     if feature.kind == "STRUCT" or feature.value_count is not None or len(levels) > 2:
         raise SchemaError(
-            f"{schema.where}: the list `{feature.name}` should have two levels, the number of "
-            "steps and the number of values in a step, such as "
+            f"{schema.where}: the list `{feature.name}` should have two levels: first the number "
+            "of steps, then the number of values in each step; for example "
             "`value_counts { value_count { min: 1 } value_count { min: 4 max: 4 } }`"
         )
     steps, values = levels or (ValueCount(), ValueCount())
@@ -159,7 +159,7 @@ _DEPTH = 100
 def read_sequence(payload: bytes) -> SequenceExample | None:
     """`payload` as a SequenceExample, with or without lists; None for anything else.
 
-    A SequenceExample without lists has the same bytes as an Example, so an Example is read as one.
+    An Example is accepted, because it has the same bytes as a SequenceExample without lists.
     """
     found = decode_sequence(payload)
     if found is not None:
@@ -172,7 +172,7 @@ def read_sequence(payload: bytes) -> SequenceExample | None:
 
 
 def has_lists_field(payload: bytes) -> bool:
-    """Whether a message has the field for lists, or is damaged. An Example ignores that field."""
+    """True if a message is damaged or has the field for lists. An Example ignores that field."""
     try:
         return any(tag == _LISTS for tag, _, _ in fields(payload, 0, len(payload), _DEPTH))
     except NotAnExampleError:
@@ -190,7 +190,7 @@ _MAX_LISTS = 10_000
 
 @dataclass(slots=True)
 class SeenList:
-    """The steps of one list. It is small, and can be merged in any order."""
+    """A small summary of one list's steps. Such summaries can be merged in any order."""
 
     records: int = 0
     """Number of records that have it."""

@@ -45,9 +45,9 @@ class Thumbnail(NamedTuple):
 class FeatureDecoder(ABC):
     """Reads the values of features that hold encoded data of one kind, such as depth maps.
 
-    One object serves all features, records and threads of a process. Each method gets one value. If
-    the value is damaged, the method raises a :class:`ValueError` with the reason as text. Any other
-    exception is a failure of the decoder.
+    One object serves all features, records and threads of a process. Each call handles one value.
+    If the value is damaged, the method raises a :class:`ValueError` with the reason as text. Any
+    other exception is a failure of the decoder.
     """
 
     @abstractmethod
@@ -93,9 +93,9 @@ class FeatureDecoder(ABC):
         return resized(pixels, fit)
 
     def header(self, data: bytes) -> ImageHeader | None:
-        """The facts in the value's header, read without decoding it. A check compares them with
-        what the record declares. The default is None, for values that are not pictures and have no
-        thumbnail.
+        """The facts in the value's header, read without decoding the value. A check compares these
+        facts with what the record declares. By default, this method returns None. Keep the default
+        if the values are not pictures and have no thumbnail.
 
         Raises:
             ValueError: the value is damaged.
@@ -365,7 +365,7 @@ def _load_frames(image: Any) -> None:
 
 
 def _plain(image: Any, kind: str) -> Any:
-    """The image as gray or RGB. A PNG keeps its alpha; in a JPEG, it is blended over white."""
+    """The image as gray or RGB. Alpha is kept for a PNG, and blended over white for a JPEG."""
     if image.mode.startswith("I"):  # 16 bits, which a conversion would clip
         return image.convert("I").point(lambda value: value * (1 / 256)).convert("L")
     if image.mode in ("1", "L"):

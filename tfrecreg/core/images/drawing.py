@@ -1,8 +1,8 @@
 """Draws the objects of a record over its image: boxes, keypoints, and masks as strips.
 
-Positions are fractions of the image's sides, so the drawing fits the image in any size. They start
-at its upper left corner, and are clipped to the image. The number of shapes is limited. `safe`
-escapes names.
+Positions are fractions of the image's sides, so the drawing fits the image in any size. Positions
+are measured from the image's upper left corner, and clipped to the image. The number of shapes is
+limited. `safe` escapes names.
 
 A class has the same color in every document: `number % 8`, or `crc32(name) % 8` if it has no
 number. Colors repeat, so each is shown with a name. Any two colors differ by at least 20 in CIELAB,
@@ -76,7 +76,7 @@ def _strips(example: Example) -> list[tuple[Strip, ...]]:
 
 
 def _of_runs(text: bytes, height: int, width: int) -> Iterator[Strip]:
-    """For each run of ones, one strip in each drawn column that the run covers."""
+    """The strips of a mask. A run of mask pixels gives one strip in each drawn column it covers."""
     if min(height, width) < 1:
         return
     step = -(-width // _LINES)

@@ -55,7 +55,7 @@ def _find_jpeg_frame(data: bytes) -> tuple[int, int, int, slice | None]:
         if not marker or marker in _BARE:
             continue
         if marker in (_SOS, _EOI):
-            raise ImageError("a JPEG without a frame header before its scan or end")
+            raise ImageError("a JPEG without a frame header")
         size = int.from_bytes(data[position : position + 2], "big")
         if position + 2 > len(data):
             break
@@ -174,15 +174,15 @@ def gif_header(data: bytes) -> ImageHeader:
 
 
 def gif_ends(data: bytes) -> bool:
-    """Whether the file is not truncated. It may be damaged in other ways. Decoders skip wrong
-    lengths, and bytes that form no block after a whole frame, so neither counts as truncation.
+    """Whether the file is complete. It may be damaged in other ways. Wrong lengths do not count as
+    truncation. Unknown bytes after a whole frame do not count either. Decoders skip such faults.
     """
     return _walk_gif(data, most=len(data))[1] or data.endswith(_LAST)
 
 
 def _walk_gif(data: bytes, most: int) -> tuple[int, bool]:
-    """Count frames, at most `most`. The second result is True if the walk reached the trailer, or
-    reached bytes that form no block after a frame.
+    """Count frames, at most `most`. The second result is True if the walk ended at the trailer. It
+    is also True if, after a frame, the walk ended at bytes that begin no block.
     """
     last = len(data)
     position = 13 + _gif_table(data[10]) if last >= 13 else last
@@ -287,7 +287,7 @@ def bmp_header(data: bytes) -> ImageHeader:
 
 
 def bmp_ends(data: bytes) -> bool:
-    """Whether all rows are present: for packed rows, whether the file has its declared size."""
+    """Whether all rows are present. If rows are packed, only the declared file size is compared."""
     width, height, depth, compression = _bmp_fields(data, int.from_bytes(data[14:18], "little"))
     if compression in (_PLAIN, _FIELDS, _ALPHA_FIELDS):
         start = int.from_bytes(data[10:14], "little")

@@ -76,7 +76,7 @@ def _shape(image: bytes) -> tuple[int, int, int] | None:
 
 
 def _inflated(image: bytes, header: bytes, size: int) -> bytes | None:
-    """The filtered rows of an image; None if it has other chunks or a fault."""
+    """The filtered rows of an image with one chunk of pixels; None for other or damaged images."""
     start = len(header)
     if not image.startswith(header) or not image.endswith(_END):
         return None

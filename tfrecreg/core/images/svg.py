@@ -202,8 +202,8 @@ def _svg(height: int, label: str, content: str, width: int = _WIDTH) -> Markup:
 
 @cache
 def tokens() -> str:
-    """CSS for light and dark documents. It defines `--page`, `--text`, `--error` and so on, the
-    colors of classes `--c0` to `--c7` with `--ink` for text on them, and the class `overlay`.
+    """CSS for light and dark documents. It defines colors: `--page`, `--text` and so on, `--c0` to
+    `--c7` for classes of objects, and `--ink` for text on these. It also has the class `overlay`.
 
     The reader's preference makes a document light or dark, unless its root has `data-theme`.
     """

@@ -1,6 +1,6 @@
 """Plugins of installed distributions: sources, validators and others.
 
-A plugin is an entry point of the group ``tfrecreg``, in any distribution, that implements one of
-the hooks. Bundled features implement the same hooks. Authors of plugins read ``docs/plugins.md``
-and import only :mod:`tfrecreg.api`.
+A plugin implements one of the hooks. Any distribution can declare plugins, as entry points of the
+group ``tfrecreg``. Bundled features implement the same hooks. Authors of plugins read
+``docs/plugins.md`` and import only :mod:`tfrecreg.api`.
 """

@@ -30,9 +30,9 @@ def code_of(distribution: str, *modules: str) -> str:
 
 
 def code_digest(distribution: str, *modules: str) -> str:
-    """The digest, in hex, of the packages that contain `modules` or the modules of entry points.
+    """The hex digest of these packages: those of `modules` and those of the entry points.
 
-    It is computed once per process, soon after the code was loaded.
+    The digest is computed once per process, soon after the code was loaded.
     """
     names = {module for module in modules if module} | set(_entry_modules(distribution))
     return digest_of_packages(frozenset(_packages(names)))
@@ -40,7 +40,7 @@ def code_digest(distribution: str, *modules: str) -> str:
 
 @cache
 def digest_of_packages(packages: frozenset[str]) -> str:
-    """The digest of all files of these packages, once per process."""
+    """The digest of all files of these packages. It is computed once per process."""
     hasher = blake3(b"tfrecreg code v1\n")
     for package, spec in sorted(_packages(packages).items()):
         for name, path in _files(package, spec):

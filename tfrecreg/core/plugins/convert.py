@@ -1,7 +1,7 @@
 """Exporters that write the records to files of another format, one file per shard.
 
-A worker writes the records of a shard, reads them again, and compares them. The content digest of
-all these records is then compared with the manifest.
+A worker writes the records of a shard, reads the new file, and compares the records. The content
+digest of all these records is then compared with the manifest.
 
 The JSON form of a feature loses nothing:
 
@@ -11,7 +11,7 @@ The JSON form of a feature loses nothing:
 {"base64": …}    BYTES         any other bytes
 [ … ]            several values of one of these kinds
 {"kind": …}      no values, but a kind: ``bytes``, ``float``, ``int64`` or ``unset``
-{"float32": …}   FLOAT if a value is not finite, as base64 of the little-endian bits
+{"float32": …}   FLOAT         base64 of the little-endian bits, if a value is not finite
 """
 
 from __future__ import annotations
@@ -146,12 +146,12 @@ class ShardConversion:
                     break
                 found += digest
         except (ValueError, LookupError, OSError, RuntimeError) as error:
-            raise FailureError(f"`{task.name}` cannot be read again: {error}") from error
+            raise FailureError(f"`{task.name}` cannot be read after the export: {error}") from error
         if not what and len(found) < len(expected):
             what = f"record {len(found) // DIGEST_BYTES} is missing"
         if what:
             raise FailureError(
-                f"`{task.name}` differs from the records of `{task.entry.path}` of "
+                f"`{task.name}` differs from the records of the shard `{task.entry.path}` in "
                 f"`{task.reference}`: {what}",
                 hint="the disk or a library is faulty: export again",
             )

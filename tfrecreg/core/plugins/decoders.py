@@ -1,7 +1,7 @@
 """Chooses a decoder for a feature's values, and guards calls of third-party decoders.
 
-The manager of plugins is imported only if no bundled decoder reads a value. A search for plugins
-takes longer than a training job takes to open its records.
+The manager of plugins is imported only for a value that no bundled decoder reads. A search for
+plugins takes longer than a training job takes to open its records.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class Decoders:
         return _third_party(self._off)
 
     def third_party_names(self) -> list[str]:
-        """The decoders of other distributions with their versions, without loading them."""
+        """The name and version of each third-party decoder. No decoder is loaded."""
         return [f"{each.qualified} {each.version}" for each in _announced(self._off)]
 
     def expect(self) -> None:
@@ -121,7 +121,9 @@ class Decoders:
             return None
 
     def _reader(self, feature: str, data: bytes) -> FeatureDecoder:
-        """The decoder that reads a value; if none does, the bundled one, whose error says why."""
+        """The decoder that reads a value. If no decoder reads the value, the bundled decoder, whose
+        error says why the value cannot be read.
+        """
         found = self.find_bundled(feature, data) or self.find_third_party(feature, data)
         return found or _bundled()
 

@@ -410,8 +410,8 @@ def written_records(task: ShardToExport) -> Iterator[bytes]:
         for event in scan(task.folder, task.name, declared="none", digest=False):
             if isinstance(event, Fault):
                 raise FailureError(
-                    f"`{task.name}` cannot be read again: {event.code} at byte {event.offset}: "
-                    f"{event.detail}"
+                    f"`{task.name}` cannot be read after the export: {event.code} at byte "
+                    f"{event.offset}: {event.detail}"
                 )
             if isinstance(event, RecordBatch):
                 yield from (each.payload for each in _records(event, large))

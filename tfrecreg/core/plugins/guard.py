@@ -187,8 +187,9 @@ E = TypeVar("E", bound=BaseException)
 
 
 def traced(error: E) -> E:
-    """Return the error, which is shown as one line. If `TFRECREG_DEBUG` is set, write its traceback
-    to stderr, with all errors that caused it, including those that messages omit.
+    """Return the error unchanged. The caller shows the error as one line. If `TFRECREG_DEBUG` is
+    set, first write the error's traceback to stderr. The traceback includes all causes of the
+    error, even causes that messages omit.
     """
     if os.environ.get(DEBUG, "") in ("", "0"):
         return error

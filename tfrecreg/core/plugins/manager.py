@@ -179,9 +179,9 @@ def check_record(record: Any, *, any_name: bool = False) -> None:
     if name in record.taken or (isinstance(record, CommandRecord) and name in COMMANDS):
         raise Broken(f"`{hook}` yielded the name `{name}`, which tfrecreg reserves")
     if not isinstance(record.summary, str) or not callable(record.load):
-        raise Broken(f"`{hook}`: `{name}` needs a summary in words and a function to load it")
+        raise Broken(f"`{hook}`: `{name}` needs text in `summary` and a function in `load`")
     if isinstance(record, SourceRecord) and isinstance(record.recognizes, str):
-        raise Broken(f"`{hook}`: `{name}` needs a list of globs as `recognizes`")
+        raise Broken(f"`{hook}`: `{name}` needs a list of globs in `recognizes`")
     for code in record.codes:
         if code.code[:3] in _FAMILIES:
             raise Broken(f"`{hook}`: `{name}` has the code `{code.code}`, which tfrecreg reserves")
@@ -241,8 +241,8 @@ class Plugins:
 
     @property
     def clashes(self) -> list[list[Announced[Any]]]:
-        """Groups of plugins of one kind with the same name, in order of kind. No plugin of a group
-        is preferred, so the name alone is refused.
+        """Groups of plugins that have the same kind and name, in order of kind. No plugin of a
+        group is preferred, so a name without its distribution is refused.
         """
         groups = (
             list(group)
@@ -445,7 +445,7 @@ _codes_of_local: dict[str, Code] = {}
 
 
 def has_name(announced: Announced[Any], name: str) -> bool:
-    """Whether a plugin has this name, ``crc`` or ``distribution:crc``."""
+    """Whether a plugin has this name. The distribution is optional: ``crc``, ``other:crc``."""
     distribution, colon, bare = name.rpartition(":")
     if announced.name != bare:
         return False

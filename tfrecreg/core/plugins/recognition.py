@@ -1,11 +1,12 @@
-"""Shows sources a small part of raw data, so that they can recognize their format.
+"""Shows a small part of raw data to a source. The source says whether it can read the data.
 
 A source sees only a :class:`RawPreview`: the first names of some folders, and the first bytes of
 some files. So it answers quickly even for a folder of a million files, or for a bucket.
 
 The module also describes the options of a source and the limits of a validator in words.
 
-For hints, it finds the folder with a source's raw data by file names, without reading a file.
+For hints, the module finds the folder that has a source's raw data. The search compares only the
+names of files, and reads no file.
 """
 
 from __future__ import annotations
@@ -107,7 +108,9 @@ class RawPreview:
         return found
 
     def counted(self, number: int, what: str) -> str:
-        """`2 label files`, for a reason; `at least 2 label files` if a bound hides some names."""
+        """`2 label files`, or `at least 2 label files` if a limit hides some names. The caller uses
+        the text in :attr:`Recognition.reason`.
+        """
         bound = "at least " if self._is_cut else ""
         return f"{bound}{number:,} {what}{'' if number == 1 else 's'}"
 

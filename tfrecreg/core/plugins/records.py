@@ -22,7 +22,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PluginRecord(Generic[T_co]):
-    """The fields that all records have. The class of a record is the kind of its plugin."""
+    """The fields that all records have. Each subclass is for one kind of plugin."""
 
     name: str
     """``[a-z][a-z0-9_]*``."""
@@ -53,7 +53,9 @@ class PluginRecord(Generic[T_co]):
 
 @dataclass(frozen=True, slots=True)
 class SourceRecord(PluginRecord["type[Source]"]):
-    """How a plugin announces a source (a value of ``--source``), whose class extends `Source`."""
+    """How a plugin announces a source. ``--source`` accepts the source's name. The source's class
+    extends `Source`.
+    """
 
     name: str
     summary: str
@@ -86,7 +88,7 @@ class SourceRecord(PluginRecord["type[Source]"]):
 @dataclass(frozen=True, slots=True)
 class ValidatorRecord(PluginRecord["type[Validator]"]):
     """How a plugin announces a validator. ``--only`` and ``--skip`` accept the validator's name.
-    The class inherits from `Validator` or `RecordValidator`.
+    The validator's class extends `Validator` or `RecordValidator`.
     """
 
     name: str
@@ -114,7 +116,7 @@ class ValidatorRecord(PluginRecord["type[Validator]"]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExporterRecord(PluginRecord["type[Any]"]):
-    """How a plugin announces a format of ``export``, a value of ``--to``."""
+    """How a plugin announces a format of ``export``. ``--to`` accepts the format's name."""
 
     kind = "exporter"
     plural = "exporters"

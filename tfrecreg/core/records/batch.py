@@ -39,13 +39,14 @@ class Fault:
 
 @dataclass(frozen=True)
 class RecordBatch:
-    """Consecutive sound records of one shard. A visitor may use it only until its call returns.
+    """Consecutive sound records of one shard. A visitor may use the batch only until the visitor's
+    method returns.
 
     A visitor must copy the bytes that it keeps. Derived values such as `examples` are computed on
     first use and shared by all visitors of the batch.
 
-    `offsets`, `lengths` and `starts` are mostly arrays of signed 64-bit numbers
-    (:class:`array.array`), which `numpy.asarray` converts without copying.
+    `offsets`, `lengths` and `starts` are usually arrays of signed 64-bit numbers
+    (:class:`array.array`). `numpy.asarray` converts such arrays without copying.
     """
 
     first: int

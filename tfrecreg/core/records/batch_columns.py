@@ -35,7 +35,7 @@ _DIGESTED = 2
 
 
 def batch_digests(batch: RecordBatch) -> bytes:
-    """The record digests of a batch whose payloads are in memory, 16 bytes each."""
+    """The 16-byte record digests of a batch whose payloads are in memory."""
     found: bytes | None = batch.shared.get(batch_digests)
     if found is not None:
         return found

@@ -13,7 +13,7 @@ checksum is correct. The time does not depend on the content of the bytes. At mo
 possible records are kept until the end of their data is reached.
 
 The checksum of a length is also linear: each byte of the length contributes a term, and the
-checksum is the exclusive or of the terms. So all places of a block are tried at once. If a single
+checksum is the XOR of all terms. So all places of a block are tried at once. If a single
 byte of a length is wrong, the difference between the checksums identifies this byte, because all
 8 × 255 possible differences are distinct.
 """
@@ -157,8 +157,8 @@ _HEADER = struct.Struct("<QI")
 def header_candidates(block: bytes) -> list[tuple[int, int]]:
     """The offset and the length of each header in `block`: 12 bytes with a correct checksum.
 
-    A header alone proves little: in data that consist of 64-bit numbers, one occurs by accident
-    about once in 30 GiB.
+    A header alone proves little: in data that consist of 64-bit numbers, a header occurs by
+    accident about once in 30 GiB.
     """
     count = len(block) - HEADER_BYTES + 1
     if count <= 0 or block.count(0) == len(block):

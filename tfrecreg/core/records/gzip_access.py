@@ -4,8 +4,8 @@ Only bytes of verified members are returned. In damaged deflate data, a wrong ba
 copy whole records together with their checksums, so these checksums prove nothing.
 
 The module also searches for possible members. A member begins with three fixed bytes, which also
-occur elsewhere. Most of those other places are recognized by reserved flags, a name without an end,
-or a first block that no decoder accepts. ``walk.c`` has a compiled search with equal results.
+occur elsewhere. The search skips a place if reserved flags are set, a name has no end, or every
+decoder refuses the first block. ``walk.c`` has a compiled search with equal results.
 """
 
 from __future__ import annotations
@@ -268,7 +268,7 @@ def _may_begin(memory: bytes, at: int, flags: int, zero: int) -> bool:
 
 
 def _may_deflate(memory: bytes, at: int) -> bool:
-    """Whether deflate data may begin at `at`. False only if no decoder accepts the first block."""
+    """Whether deflate data may begin at `at`. False means that all decoders refuse the data."""
     block = memory[at : at + 10]
     kind = block[0] >> 1 & 3 if block else 1
     if kind == 3:

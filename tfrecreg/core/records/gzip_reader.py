@@ -1,5 +1,5 @@
-"""Reads gzip member by member, in bounded memory, and continues after damage at the next sound
-member.
+"""Reads gzip member by member, in bounded memory. After damage, the reader can continue at the next
+sound member.
 
 The caller requests bytes from a :class:`GzipStream`, which stops where the stream ends or is
 damaged. At damage, `interruption` has the reason, and :meth:`GzipStream.resume` continues after it.
@@ -102,7 +102,7 @@ class GzipStream(ByteStream):
 
     @property
     def file_position(self) -> int:
-        """The offset in the file of the next byte to decode."""
+        """The file offset of the next byte to decode."""
         return self._next - len(self._input) + self._used
 
     def bound(self) -> int:
@@ -115,7 +115,7 @@ class GzipStream(ByteStream):
     def window(self, start: int, length: int) -> bytes:
         place = start - self.base
         if place < 0:
-            raise ValueError(f"byte {start} of the stream was already passed")
+            raise ValueError(f"byte {start} of the stream is no longer in memory")
         if place + length <= len(self._buffer):
             return self._buffer[place : place + length]
         while self.position < start:
@@ -283,7 +283,7 @@ class GzipStream(ByteStream):
         return self.interruption
 
     def _open(self) -> None:
-        """Begin the next member, or record the end of the stream."""
+        """Begin the next member, or finish the stream."""
         self._member = self.file_position
         self._begin = self.position
         self._crc = 0
@@ -333,8 +333,8 @@ class GzipStream(ByteStream):
         return head, header
 
     def _tail(self) -> int | None:
-        """What zlib makes of the rest of the file; see :class:`Damage`. If a long input gives no
-        output, that counts as an error.
+        """The number of bytes that zlib decompresses from the rest of the file; None if zlib
+        reports an error: see :class:`Damage`. A long input without output counts as an error.
         """
         rest = self._file.read(self._member, HEADER_LIMIT)
         made = zlib_makes(rest)
@@ -416,7 +416,8 @@ class GzipStream(ByteStream):
         return None if likely is None else (likely, damage.stream)
 
     def _beginnings(self, start: int) -> Iterator[tuple[int, int]]:
-        """The places at which members begin, starting at byte `start` of the file, each tried once.
+        """Yield the places in the file, from byte `start` on, at which members begin. No place is
+        tested twice.
 
         Each place comes with the number in the four bytes before it. If the previous member is
         whole, that number is the size in its trailer.

@@ -92,8 +92,8 @@ def threads_pay() -> bool:
 class FileHasher:
     """Computes blake3 and sha256 of a file from its pieces.
 
-    If `ahead` is not 0, the second piece starts a thread, for which at most `ahead` pieces wait.
-    The thread ends with :meth:`close`, or when this object is garbage collected.
+    If `ahead` is not 0, the second piece starts a thread. At most `ahead` pieces wait for the
+    thread. The thread ends with :meth:`close`, or when this object is garbage collected.
     """
 
     def __init__(self, *, sha256: bool = True, ahead: int = 0) -> None:

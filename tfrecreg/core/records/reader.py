@@ -4,9 +4,10 @@
 the stream. Last, it yields the totals of the file. A single damaged byte gives a single fault, and
 every other record is delivered.
 
-If the file is in a store, the bytes of a fault are read again. If the bytes are equal, the fault
-says so. If they differ, the scan raises a :class:`~tfrecreg.core.values.errors.TransferError`, and
-the caller has to read the file again from its beginning.
+If the file is in a store, damaged bytes are read a second time. If the second read gives the same
+bytes, the fault says so. If the bytes differ, the scan raises a
+:class:`~tfrecreg.core.values.errors.TransferError`, and the caller has to read the file again from
+its beginning.
 """
 
 from __future__ import annotations
@@ -115,7 +116,7 @@ def scan(
 
 
 def _confirmed(fault: Fault, reader: Reader, compression: Compression) -> Fault:
-    """The fault. If the file is in a store, the fault's bytes are read again and compared."""
+    """The fault. If the file is in a store, the damaged bytes are read again and compared."""
     start, stop = 0, reader.size
     if compression == "none":  # in gzip, offsets are those of the decompressed stream
         length = fault.length if fault.length is not None else HEADER_BYTES
@@ -230,7 +231,7 @@ class _Scanner:
             yield Fault(code, self._at, self._number, length, detail, tensorflow, exact)
 
     def _continue(self, to: int, lost: int, *, searched: bool = False) -> None:
-        """Continue at `to`. Count `lost` damaged records, or more if the index shows more."""
+        """Continue at `to`. Add `lost` to the record number, or more if the index shows more."""
         self._searched = self._searched or searched
         # An index with fewer records belongs to another file.
         self._number = max(self._number + lost, self._resync.number(to) or 0)
@@ -429,7 +430,9 @@ def open_stream(
 
 
 def _begins_plain(file: HashedFile, head: bytes) -> bool:
-    """Whether another header follows the first record, or the first data checksum is correct."""
+    """Whether a file begins with a plain record. This is true if another header follows the record,
+    if the record is large and ends with the file, or if the data checksum is correct.
+    """
     length = header_length(head)
     if length is None:
         return False
@@ -443,7 +446,7 @@ def _begins_plain(file: HashedFile, head: bytes) -> bool:
 
 
 def _is_headless(file: HashedFile, declared: Compression | None) -> bool:
-    """Whether the file is gzip with records, although its beginning is damaged."""
+    """Whether a file with a damaged beginning is gzip with records."""
     from tfrecreg.core.records.gzip_access import member_places
     from tfrecreg.core.records.gzip_reader import GzipStream
 

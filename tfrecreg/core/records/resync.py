@@ -3,17 +3,18 @@
 A header alone is never trusted. These tests are done, the cheapest and most reliable first:
 
 1. The offsets in the index, if they fit the file.
-2. Is only one byte of the length wrong, or only its checksum? A length is accepted if the data
-   checksum is correct for it, or if the next record begins exactly where this record ends.
+2. Two possible lengths: the length after a repair of one byte, and the length without a repair (if
+   only the length's checksum is wrong). A length is accepted if the data checksum is correct for
+   this length, or if the next record begins exactly where this record ends.
 3. The **gap test** tries each later header: do all bytes before the header form one record with a
    correct data checksum? The test finds the true end of a record whose payload contains TFRecords.
-   If a row of sound records ends exactly at that header, the test passed by coincidence. These
-   records are then accepted, because records inside a payload would end before the payload's own
-   checksum.
+   If a row of sound records ends exactly at the later header, the test passed by coincidence. The
+   row cannot lie inside a payload, because such a row would end before the payload's own checksum.
+   So the records of the row are accepted.
 4. The first place at which both checksums of a record are correct.
 
 After tests 1 to 3 the number of records is exact. After test 4 the number of lost records is
-unknown: the lost bytes count as one record, and their fault says so.
+unknown. The lost bytes then count as one record, and the message about the damage says so.
 
 All tests read ahead through forks of the stream, block by block, and ignore stated lengths. One
 pass of a :class:`~tfrecreg.core.records.frame_scan.PythonFinder` does tests 3 and 4. The total
@@ -131,7 +132,7 @@ class Resync:
         return trusted if found.intact or found.next is None else found
 
     def after_many(self, stream: ByteStream, at: int) -> Resolution:
-        """After too many faults before `at`, continue at the next sound record."""
+        """Find where to continue after too many faults: at the first sound record from `at` on."""
         finder = make_finder(at, before=_NOWHERE, stop=stream.bound(), gap=False)
         for block, base, last in _blocks(stream.fork(), at):
             finder.feed(block, base, last=last)
@@ -185,8 +186,8 @@ class Resync:
         return distance > (_GAP_WINDOW if self._ahead_budget > 0 else 0)
 
     def _crossing(self, stream: ByteStream, begin: int, target: int) -> int | None:
-        """The start of the first row of sound records that reaches beyond `target`. The search
-        begins at byte `begin`.
+        """Find the first row of sound records that ends after byte `target`, and return the row's
+        start. The search begins at byte `begin`.
 
         Records inside a payload do not reach that far: they end before the payload's own checksum.
         """
@@ -221,8 +222,8 @@ class Resync:
         return holds
 
     def _is_header(self, stream: ByteStream, at: int, length: int) -> bool:
-        """Whether a record has 8 bytes of data that, with their checksum, form another record's
-        header.
+        """Whether a record's data and data checksum form the header of another record. Only a
+        record with 8 bytes of data can contain a header in this way.
         """
         if length != HEADER_BYTES - FOOTER_BYTES:
             return False
@@ -385,7 +386,7 @@ _TEXT_BYTES = 24
 
 
 def lost(at: int, found: Resolution) -> str:
-    """A clause about loss that goes beyond the damaged record. Begins with `; `, or is empty."""
+    """A clause about losses other than the damaged record. Begins with `; `, or is empty."""
     if found.next is None:
         return "; no sound record follows"
     if found.exact:

@@ -133,10 +133,10 @@ class ByteStream:
 def sniff_compression(head: bytes, declared: Compression | None = None) -> Compression:
     """The compression of a file, from its first bytes.
 
-    The first test that applies decides. A file is plain if it begins with a record's header whose
-    checksum is correct. It is gzip if its data inflate to such a header, even if the gzip header is
-    damaged. It is gzip if it inflates to an empty stream. It is gzip if it begins with gzip's
-    magic, unless `declared` is plain.
+    The first matching rule gives the result. A file is plain if it begins with a record's header
+    whose checksum is correct. It is gzip if its data inflate to such a header, even if the gzip
+    header is damaged. It is gzip if it inflates to an empty stream. It is gzip if it begins with
+    gzip's magic, unless `declared` is plain.
     """
     if header_length(head) is not None:
         return "none"
@@ -204,7 +204,7 @@ class HashedFile:
         return self._hasher.digest().blake3
 
     def sha256(self) -> str | None:
-        """SHA-256 of the whole file as hex, after :meth:`hexdigest`; None if not requested."""
+        """Hex SHA-256 of the whole file; None if not requested. Call :meth:`hexdigest` first."""
         return (self._hasher.digest().sha256 or None) if self._hasher is not None else None
 
 

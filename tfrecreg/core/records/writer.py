@@ -162,8 +162,9 @@ class ShardWriter(_RecordWriter):
     def append(self, storage: Storage, segment: Segment) -> None:
         """Append the records of a segment.
 
-        The file of the segment is appended unchanged, unless TensorFlow might stop reading at the
-        end of one of its members. This affects about one in ten thousand segments.
+        The file of the segment is usually appended unchanged. If TensorFlow might stop reading at
+        the end of one of the segment's members, the records are compressed again. This is necessary
+        for about one in ten thousand segments.
         """
         self.end_member()
         self._index.extend(segment.index)

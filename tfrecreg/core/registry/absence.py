@@ -124,7 +124,7 @@ def absent_schema(dataset: Dataset) -> NotHereError:
 
 
 def missing_build(dataset: Dataset) -> str:
-    """A line about an unreleased build that DVC's files name but this machine lacks; else empty."""
+    """A line about an unreleased build that DVC tracks but this machine lacks; else empty."""
     from tfrecreg.core.registry.history import links_of
 
     root, folder = dataset.registry.storage.root, layout.build_folder(dataset.name)
@@ -240,7 +240,9 @@ def expects_schema(dataset: Dataset) -> bool:
 
 
 def expect_same_schema(dataset: Dataset, default: str, *, drafted: bool = False) -> None:
-    """Refuse the source's schema `default` if the dataset had or should have another one."""
+    """Refuse the source's schema `default` if the build or newest release has another schema.
+    Without a build and a release, refuse `default` if the configuration has the path of a schema.
+    """
     name, path = dataset.name, dataset.schema_path
     own = "the draft from the data" if drafted else "the source's own schema"
     digest = blake3(default.encode("utf-8")).hexdigest()

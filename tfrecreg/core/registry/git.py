@@ -188,7 +188,7 @@ def commits_of_refs(folder: str) -> list[str]:
 
 
 def blobs_of_refs(folder: str, below: str, name: str) -> Iterator[bytes]:
-    """Every content that the files named `name` below a path have in any ref."""
+    """Search all refs for files with the name `name` below a path. Yield each content once."""
     seen: set[str] = set()
     for commit in commits_of_refs(folder):
         for path, blob in list_blobs(folder, commit, below).items():
@@ -279,7 +279,7 @@ def stage_tag(name: str, stage: str, tags: Iterable[GitTag]) -> str:
 
 
 def in_stage(name: str, stage: str, tags: Iterable[GitTag]) -> str | None:
-    """The commit that the latest tag of a stage assigns to it; None if the stage is empty."""
+    """The commit of the latest tag for a stage; None if the stage is empty."""
     events = [each for each in _events(name, tags) if each[1]["stage"] == stage]
     last = max(events, key=lambda each: (each[0].time, each[2]), default=None)
     return None if last is None or last[1]["cancel"] else last[0].commit

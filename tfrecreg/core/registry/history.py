@@ -116,8 +116,8 @@ def altered(
 ) -> Iterator[Altered]:
     """The files in `storage` that differ from a manifest. Every byte is hashed.
 
-    `places` maps each file that is stored to its path in `storage`. Without it, the paths are those
-    in the manifest.
+    `places` maps paths in the manifest to paths in `storage`. Missing files are not in `places`.
+    Without `places`, the paths in `storage` are those in the manifest.
     """
     from concurrent.futures import ThreadPoolExecutor
 

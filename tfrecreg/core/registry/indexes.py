@@ -1,11 +1,11 @@
-"""Finds the indexes of a build or release, and the files of the catalogs that queries keep.
+"""Finds the indexes of a build or release, and the files in the catalogs of queries.
 
 The folder of catalogs has
 
 - ``places/``: a note for each shard file: its size, time and inode, and the digest of its bytes
 - ``shards/``: for each shard, a Parquet file with its records, and another with its objects if it
-  has any. The name of each file consists of two digests: that of the shard, and that of the index
-  with its keys.
+  has any. The name of each file consists of two digests: the digest of the shard, and the digest of
+  the index that has the keys of the records.
 """
 
 from __future__ import annotations
@@ -61,8 +61,9 @@ def find_index(places: Iterable[IndexPlace], entry: FileEntry) -> tuple[str, byt
 
 
 def keep_indexes_of_release(dataset: Dataset) -> None:
-    """Before another build replaces a released build, keep its indexes, because the next release is
-    compared with them. A build that was copied to this machine may have their only copy.
+    """Before another build replaces a released build, keep the indexes of the released build,
+    because the next release is compared with these indexes. If the released build was copied to
+    this machine, the build's folder may have the only copy of the indexes.
     """
     registry = dataset.registry
     lost: list[FileEntry] = []

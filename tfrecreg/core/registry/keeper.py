@@ -49,7 +49,7 @@ class Tracker(Protocol):
         """DVC's hash of a folder, from `data`, the content of the pointer at `where`."""
 
     def pointer_issue(self, dataset: Dataset, links: Mapping[Version, Link]) -> Issue | None:
-        """The fault of the pointer to a build that is one of the releases in `links`."""
+        """An issue if the build is a release in `links`, but the build's pointer is wrong."""
 
     def cached(self, root: str, value: str) -> Mapping[str, str]:
         """The files in this machine's cache that belong to the folder with the hash `value`, by

@@ -90,12 +90,12 @@ def build_record(dataset: str) -> str:
 
 
 def cached_index(digest: str) -> str:
-    """The copy of the index whose blake3 is `digest`, with which releases are compared."""
+    """The copy of an index, for comparisons of releases. `digest` is the blake3 of the index."""
     return f"{INDEXES}/{digest[:2]}/{digest[2:]}"
 
 
 def cached_schema(digest: str) -> str:
-    """The copy of the schema whose blake3 is `digest`, with which schemas are compared."""
+    """The copy of a schema, for comparisons of schemas. `digest` is the blake3 of the schema."""
     return f"{STATE}/cache/schemas/{digest}.pbtxt"
 
 

@@ -95,7 +95,7 @@ def _expect_no_starting_worker() -> None:
 
 
 def hold_copy(registry: Registry, folder: str) -> None:
-    """Protect a release's copy from removal until this process ends, or reads many other copies."""
+    """Forbid removal of a release's copy until this process ends or has read many other copies."""
     path = _copy_lock(registry, folder)
     if path in _copies:
         _copies[path] = _copies.pop(path)
@@ -108,7 +108,7 @@ def hold_copy(registry: Registry, folder: str) -> None:
 
 @contextmanager
 def copy_unless_read(registry: Registry, folder: str) -> Iterator[bool]:
-    """Keep other processes from reading a release's copy. Yields False if one is reading it."""
+    """Prevent reads of a release's copy by other processes. Yields False if the copy is in use."""
     path = _copy_lock(registry, folder)
     handle = _copies.pop(path, None)
     if handle is not None:

@@ -173,7 +173,7 @@ class Parent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParentVersion:
-    """A build or release of another dataset, from whose records this build was made."""
+    """A build or release of another dataset. This build was made from the parent's records."""
 
     reference: str
     """``street@2.1.0`` for a release, ``street`` for a build."""
@@ -185,7 +185,7 @@ class ParentVersion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeCounts:
-    """The numbers of examples and of shards that changed since the parent."""
+    """A comparison with the parent: numbers of changed examples, kept shards and new shards."""
 
     added: int
     removed: int
@@ -487,8 +487,8 @@ def is_own_manifest(data: bytes) -> bool:
 
 
 def build_digest(data: bytes) -> str:
-    """The digest of a build's manifest, computed from the manifest of its release without the
-    fields that the release adds. It covers fields that this package does not know.
+    """The digest of a build's manifest, computed from the manifest of the build's release. The
+    fields of the release are left out. Fields that this package does not know are included.
     """
     plain: dict[str, Any] = strict_json(data)
     plain.pop("release", None)

@@ -138,8 +138,8 @@ class Registry:
 
 @dataclass(frozen=True)
 class Dataset:
-    """A dataset of a registry: its configuration, its schema, its build and its releases. All four
-    may be missing. Only the configuration is cached.
+    """A dataset of a registry: its configuration, its schema, its build and its releases. A
+    dataset may lack any or all of these parts. Only the configuration is cached.
     """
 
     registry: Registry = field(repr=False, hash=False)
@@ -169,8 +169,8 @@ class Dataset:
 
     @property
     def versions(self) -> list[Version]:
-        """The versions of all releases, oldest first. A folder with one file of a release is a
-        release, so a release that lost its manifest counts as damaged, not as removed.
+        """The versions of all releases, oldest first. A folder with a manifest or a schema is a
+        release. So a release that lost only its manifest counts as damaged, not as removed.
         """
         found = []
         folder = self.registry.storage.below(f"{layout.RELEASES}/{self.name}")

@@ -78,7 +78,7 @@ class Side:
             yield LocalStorage("/"), self._kept[index.path]
 
     def records(self, shard: int) -> Records | None:
-        """The records of a shard by number; None if its bytes are not on this machine."""
+        """The records of shard number `shard`; None if this machine lacks the shard's bytes."""
         entry = self.manifest.shards[shard]
         if self.files is not None and self.files.stat(entry.path) is not None:
             return Records(entry.path, storage=self.files, name=entry.path)

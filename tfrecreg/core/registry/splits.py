@@ -63,7 +63,9 @@ def find_ranges(words: str, shards: Mapping[str, Sequence[int]]) -> list[tuple[s
 
 
 def find_numbers(words: str, shards: Mapping[str, Sequence[int]]) -> list[range]:
-    """The ranges of records that match an expression, numbered across all splits in `shards`."""
+    """The range of records of each part of an expression. The records are numbered across all
+    splits in `shards`.
+    """
     counts = [sum(each) for each in shards.values()]
     starts = dict(zip(shards, accumulate(counts, initial=0), strict=False))
     return [
@@ -134,7 +136,7 @@ def _range(words: str, bounds: tuple[str, str] | None, shards: Sequence[int]) ->
     stop = _number(words, bounds[1], unit, shards) if bounds[1] else records
     if start > stop:
         raise UsageError(
-            f"`{words}` ends at record {stop}, before it begins at record {start}",
+            f"`{words}` begins at record {start}, but ends at record {stop}",
         )
     return range(start, stop)
 
@@ -273,7 +275,7 @@ def expect_listed(target: Target, splits: Sequence[str], *, whole: bool) -> None
     if strange is not None:
         raise RefusedError(
             f"`{strange.path}` is not a shard of the build in "
-            f"`{target.storage.root}`: its manifest does not list it",
+            f"`{target.storage.root}`: the build's manifest does not list this file",
         )
     for split in splits:
         wanted = [
@@ -286,7 +288,7 @@ def expect_listed(target: Target, splits: Sequence[str], *, whole: bool) -> None
 
 
 def chosen_splits(name: str, splits: Sequence[str], words: str | None) -> tuple[str, list[str]]:
-    """`words` and the splits that it names. By default, `words` is the name of the only split."""
+    """The expression `words` and its splits. By default, `words` is the name of the only split."""
     if words is None:
         if len(splits) != 1:
             raise UsageError(
@@ -372,7 +374,7 @@ class SplitRecords:
         return f"record {record} of `{safe(entry.path, limit=1000)}` of {self._name}"
 
     def key(self, number: int) -> str:
-        """Text that ends a sentence with the record's key; empty if no index has the key."""
+        """A clause with the record's key, to end a sentence; empty if no index has the key."""
         shard, entry, record = self._place(number)
         if not entry.index:
             return ""

@@ -64,8 +64,8 @@ def _keep_in_versions(change: Transaction, build: Manifest, version: Version) ->
             other = parse_manifest(data, f"{released}/{MANIFEST_NAME} in git").release
             if other is not None and other.build != build.digest:
                 raise ConflictError(
-                    f"`{copy}` holds the bytes of another `{dataset}@{version}`, which a branch or "
-                    "tag names: release under another number"
+                    f"`{copy}` holds the bytes of another `{dataset}@{version}`; that release "
+                    "is on a branch or tag: release this build under another number"
                 )
     with change.stage("versions") as staged:
         for path in (*build.entries, MANIFEST_NAME):
@@ -126,7 +126,9 @@ class Transaction:
             self._discard(purpose)
 
     def plan_stage(self, plan: str) -> Storage:
-        """The folder from which an unfinished build can be resumed, until a build is published."""
+        """The staging folder of a plan. From this folder, an unfinished build can be resumed. When
+        a build of the dataset is published, the folder is removed.
+        """
         return self._storage.below(f"{self._stage}/{_PLAN}{plan[:16]}")
 
     def discard_plans(self) -> None:
@@ -178,8 +180,8 @@ class Transaction:
         """Complete a build's folder that already has the shards: add indexes and other files, and
         the manifest last.
 
-        If the call is killed, there is either no build, or the old build with some new files, which
-        `check` reports. Repeating the call completes the change.
+        If the call is killed, the folder holds either no build, or the old build with some new
+        files. `check` reports these files. Repeating the call completes the change.
         """
         folder, source = layout.build_folder(self.dataset.name), self._registry_path(staged)
         for entry in list(self._storage.list(folder, recursive=False)):
@@ -252,7 +254,7 @@ class Transaction:
         try:
             step(*arguments)
         except StorageError as error:
-            self.progress.note(f"left behind: {error.message}")
+            self.progress.note(f"leftovers may remain: {error.message}")
 
     def _commit(self, manifest: Manifest, version: Version, schema: str) -> bool:
         files = {
@@ -309,7 +311,7 @@ class Transaction:
                 self._storage.remove(self._stage)
         except StorageError as error:
             # The folder is not published, and the next command on the dataset removes it.
-            self.progress.note(f"left behind in `{self._stage}`: {error.message}")
+            self.progress.note(f"leftovers remain in `{self._stage}`: {error.message}")
 
 
 _NOTE = "beside.json"
@@ -341,7 +343,7 @@ def _settle_beside(dataset: Dataset, stage: str) -> None:
 
 
 def _complete_exchanges(storage: Storage, dataset: str) -> None:
-    """Finish exchanges of folders that a kill interrupted, on systems without atomic exchanges."""
+    """Finish each interrupted exchange of two folders. Some systems have no atomic exchange."""
     for entry in list(storage.list(f"{layout.stage_folder(dataset)}/{_SWAP}", recursive=False)):
         if entry.path.endswith(ASIDE):
             swap = entry.path.removesuffix(ASIDE)
@@ -351,7 +353,7 @@ def _complete_exchanges(storage: Storage, dataset: str) -> None:
 @contextlib.contextmanager
 def removal(registry: Registry, progress: Progress = SILENT) -> Iterator[Removal]:
     """Hold the locks of all datasets and of DVC, and complete the changes that a killed command
-    left unfinished. While the locks are held, no command can start to use an unreferenced file.
+    left unfinished. While the locks are held, no command can start using an unreferenced file.
     """
 
     def waiting() -> None:

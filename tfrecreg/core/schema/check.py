@@ -159,7 +159,7 @@ class DistinctValues:
 
     @property
     def is_full(self) -> bool:
-        """Whether the feature may have more distinct values than :attr:`count`."""
+        """Whether the limit is reached. If so, :attr:`count` is only a lower bound."""
         return len(self.values) >= self.limit
 
     def add(self, feature: Feature) -> None:

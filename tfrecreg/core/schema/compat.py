@@ -63,7 +63,7 @@ def parse_mode(text: str) -> tuple[Mode, bool]:
 
 
 def clashes(reader: Schema, records: Schema, environment: str | None = None) -> tuple[Clash, ...]:
-    """Find the rules of one schema's reader that the records of another schema break."""
+    """Find each rule of the schema `reader` that a record of the schema `records` can break."""
     own = compile_schema(reader, environment)
     theirs = compile_schema(records, environment)
     found: list[Clash] = []
@@ -86,7 +86,8 @@ def _broken_rules(
 ) -> Iterator[tuple[str, str, str]]:
     """Yield the name of each broken rule, what the reader requires and what the records have.
 
-    `record` is None if no record has the feature, or if it may have any form (`unchecked`).
+    If no record has the feature, `record` is None. If `unchecked` is true, the feature may have any
+    form, and `record` is None as well.
     """
     fixed, always, kind = spec.form == "fixed", "be in every example", f"be {reader.kind}"
     if fixed and unchecked:
@@ -119,7 +120,7 @@ def _broken_rules(
 
 
 def _counts_within(inner: SchemaFeature, outer: SchemaFeature) -> bool:
-    """Whether all numbers of values that are valid for `inner` are also valid for `outer`."""
+    """Whether `outer` allows each value count that `inner` allows."""
     high, number = outer.max_values, outer.multiple_of
     fixed = inner.min_values == inner.max_values
     return (
@@ -130,7 +131,7 @@ def _counts_within(inner: SchemaFeature, outer: SchemaFeature) -> bool:
 
 
 def _values_within(inner: SchemaFeature, outer: SchemaFeature) -> bool:
-    """Whether all values valid for `inner` are also valid for `outer`. Both have the same kind."""
+    """Whether `outer` allows each value that `inner` allows. Expects features of the same kind."""
     mine, domain = inner.checked_domain, outer.checked_domain
     is_text = outer.kind == "BYTES"
     if isinstance(domain, ImageDomain):
@@ -203,7 +204,9 @@ class SchemaChange:
 
 
 def compare_schemas(expected: Schema, found: Schema) -> tuple[SchemaChange, ...]:
-    """The fields in which two schemas differ: first of the schema, then of its parts by name."""
+    """The fields that differ between two schemas. The schema's own fields come first, then the
+    fields of its parts, in order of the parts' names.
+    """
     before, after = _parts(expected), _parts(found)
     order = sorted({*before, *after}, key=lambda each: (each[1] != "", each[1], each[0]))
     return tuple(change for part in order for change in _changes(part, before, after))

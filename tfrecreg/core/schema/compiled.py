@@ -4,9 +4,9 @@ It is picklable and independent of protobuf. It has the rules for single records
 the rules that need only counts. TFDV checks the rules that need statistics (drift, skew,
 comparators, the vocabulary of a language).
 
-The module also renders a schema as JSON and as a specification for `tf.io.parse_example`. That
-specification leaves out a feature without a type or of the type STRUCT, and a feature that its
-life cycle stage or the environment excludes. Any other feature is:
+The module also renders a schema as JSON and as a specification for `tf.io.parse_example`. In
+that specification, a feature is left out if the type of its values is unknown or STRUCT, or if its
+life cycle stage or the environment excludes it. Any other feature is:
 
 - a `FixedLenFeature` if every example has it and its number of values is fixed, either by a shape
   of known sizes or by a value count whose `min` equals its `max`;
@@ -60,7 +60,7 @@ class CompiledSchema:
 
     @cached_property
     def by_name(self) -> Mapping[str, SchemaFeature]:
-        """The features to check by name."""
+        """Maps the name of each feature to check to the feature."""
         return {feature.name: feature for feature in self.features}
 
 

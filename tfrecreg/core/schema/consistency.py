@@ -1,4 +1,4 @@
-"""Contradictions in a schema that protobuf's parser does not find.
+"""Contradictions within a schema. Protobuf's parser does not find such contradictions.
 
 TFDV finds most of them, but only when it validates statistics. It then repairs the schema in memory
 and continues. Here they are errors, so no check uses a schema that contradicts itself. If the life
@@ -143,7 +143,7 @@ def _of_sparse(sparse: Any, features: Mapping[str, Any]) -> Contradictions:
 
 
 def _of_feature(message: Any, domains: Mapping[str, str]) -> Contradictions:
-    """Contradictions in a `Feature` message and its members, unless its stage is ignored."""
+    """Contradictions in a feature and its members; none if the feature's stage is ignored."""
     if stage_of(message) in IGNORED_STAGES:
         return
     subject = f"feature `{safe(message.name)}`"

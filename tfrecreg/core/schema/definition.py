@@ -1,8 +1,8 @@
 """The parts of a schema as frozen values: picklable, comparable, without protobuf.
 
-They follow the messages of ``tensorflow_metadata/proto/v0/schema.proto``. Fields of messages that
-are not used here (annotation metadata, comparators, tensor representations) are left out, but
-:attr:`Schema.text` keeps them.
+They follow the messages of ``tensorflow_metadata/proto/v0/schema.proto``. The parts omit
+fields that tfrecreg does not use (annotation metadata, comparators, tensor representations).
+:attr:`Schema.text` keeps these fields.
 
 Where the meaning of a schema is unclear, these rules apply:
 
@@ -11,17 +11,18 @@ Where the meaning of a schema is unclear, these rules apply:
 - A **shape** fixes the number of values if the feature is present, but does not require the
   feature. TFDV, in contrast, requires it in every example.
 - A feature whose **kind is not set** counts as missing. An **empty list** counts as present, but
-  has no values. TFDV and `tf.io.parse_example` follow both rules.
-- If the check has an **environment**, records should not have the features that it excludes, as in
-  TFDV. Without an environment, every feature is expected.
+  has no values. TFDV and `tf.io.parse_example` treat unset kinds and empty lists in the same way.
+- If the check has an **environment**, records should not have the features that this environment
+  excludes. TFDV has the same rule. Without an environment, every feature is expected.
 - The **stages** PLANNED, ALPHA, DEPRECATED, DISABLED, DEBUG_ONLY and VALIDATION_DERIVED exclude a
   feature from validation, so neither its presence nor its values matter.
 - **NaN and infinity** are errors if the float domain forbids them with `disallow_nan` or
   `disallow_inf`. If the domain sets neither field, NaN and infinity give warnings, because training
   on them fails silently. To allow them, set ``disallow_nan: false`` and ``disallow_inf: false``.
-- An example has all parts of a **sparse feature** or none of them. It has one index per value, and
-  the indices are within `dense_shape`. A **weighted feature** has one weight per value. A sparse or
-  weighted feature belongs to an environment if all of its parts belong to it.
+- An example has all parts of a **sparse feature** or none of them. In each dimension, a sparse
+  feature has one index per value, and the indices are within `dense_shape`. A **weighted feature**
+  has one weight per value. A sparse or weighted feature belongs to an environment if all of its
+  parts belong to that environment.
 - **Distinct values** (`unique_constraints`) are counted in each split. **Examples**
   (`dataset_constraints`) are counted over all splits.
 - No example can hold a feature of type **STRUCT**, so a required STRUCT feature is always missing.
@@ -130,7 +131,7 @@ class StructDomain:
 
 @dataclass(frozen=True, slots=True)
 class TimeDomain:
-    """Points in time or times of day, stored as text in a format or as numbers in a unit."""
+    """Timestamps or times of day, stored as text in a format or as numbers in a unit."""
 
     name: str
     """Field of the proto: ``time_domain`` or ``time_of_day_domain``."""
@@ -188,7 +189,7 @@ class _Countable(_Declaration):
 
 @dataclass(frozen=True, kw_only=True)
 class SchemaFeature(_Countable):
-    """A feature's declaration. Fields hold the declared values; properties hold what applies."""
+    """A feature's declaration. Fields hold the declared values; properties hold derived values."""
 
     type: FeatureType | None
     """None if not set. See :attr:`kind`."""
@@ -269,19 +270,19 @@ class SchemaFeature(_Countable):
 
     @property
     def domain_mass(self) -> float:
-        """Fraction of values that must be in the domain: 1 unless they are strings, as in TFDV."""
+        """Minimum fraction of values in the domain. As in TFDV, it is 1 without a string domain."""
         if self.min_domain_mass is None or not isinstance(self.domain, StringDomain):
             return 1.0
         return self.min_domain_mass
 
     @property
     def is_image(self) -> bool:
-        """Whether its values are encoded images."""
+        """Whether the feature's values are encoded images."""
         return isinstance(self.domain, ImageDomain)
 
     @property
     def is_text(self) -> bool:
-        """Whether the schema declares its values as UTF-8 text."""
+        """Whether the schema declares the feature's values as UTF-8 text."""
         return self.kind == "BYTES" and isinstance(self.domain, (StringDomain, OtherDomain))
 
     @property
@@ -308,7 +309,9 @@ class SchemaFeature(_Countable):
 
 @dataclass(frozen=True, kw_only=True)
 class SparseFeature(_Countable):
-    """A sparse tensor of index features and a value feature. Examples have no feature `name`."""
+    """A sparse tensor of index features and a value feature. The field `name` is the name of the
+    tensor, not of a feature in examples.
+    """
 
     indices: tuple[str, ...]
     """One INT feature per dimension. Each has one index per value."""
@@ -322,7 +325,9 @@ class SparseFeature(_Countable):
 
 @dataclass(frozen=True, kw_only=True)
 class WeightedFeature(_Declaration):
-    """A feature, and another with the weights of its values. Examples have no feature `name`."""
+    """A pair of features: one holds values, the other holds the weights of these values. The field
+    `name` is the name of the pair, not of a feature in examples.
+    """
 
     feature: str
     weight: str

@@ -1,5 +1,5 @@
-"""The options that choose an environment. They are apart, so that a check without a schema loads
-nothing that reads one.
+"""The options that choose an environment. They have a module of their own, so that a
+check without a schema does not load the code that reads schemas.
 """
 
 from __future__ import annotations

@@ -34,9 +34,12 @@ def schema_images(target: Target) -> tuple[str, ...]:
 
 
 class ImageFeatures:
-    """The features of one shard that hold encoded images. In a record with :data:`ENCODED`, it is
-    the only one, unless the schema names only other features. In other records, they are those that
-    the schema names or, if it names none, those that begin like images in the first records.
+    """The features of one shard that hold encoded images.
+
+    If a record has the feature :data:`ENCODED`, this feature is the record's only image feature.
+    The exception is a schema that names image features, but not :data:`ENCODED`. In any other
+    record, the image features are those that the schema names. If the schema names none, a feature
+    holds images if its value begins like an image in one of the first records.
     """
 
     def __init__(self, named: tuple[str, ...] = ()) -> None:
@@ -96,7 +99,7 @@ class Declared(NamedTuple):
 
 
 def declared_columns(tables: Tables, table: Table, image: str) -> Iterator[Declared]:
-    """What each record of a table declares about its image in the feature `image`, row by row."""
+    """For each record of a table, what it declares about the image in its feature `image`."""
     columns: list[Iterable[Any]] = []
     name, _ = _declared(table.sample, image, "format", Kind.BYTES)
     columns.append(tables.values(table, name) if name else repeat(None, len(table.positions)))

@@ -1,9 +1,10 @@
 """Drafts a schema from data, for people to correct.
 
-A draft generalizes the data, so that more data of the same kind pass. A feature gets a fixed shape
-only if every example has it with the same number of values. It gets a list of strings only if few
-strings recur often. It gets bounds only if it is a label, or a height, width or channel count that
-all images share. The data conform to their draft, except for features with several types.
+A draft generalizes the data, so that further data of the same kind conform to the draft. A feature
+gets a fixed shape only if every example has the feature with the same number of values. A feature
+gets a list of strings only if it has few distinct strings, and if these strings recur often. A
+feature gets bounds only if it is a label, or a height, width or channel count that all images
+share. The data conform to their draft, except for features with several types.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ _LABELS = frozenset({"category", "category_id", "class", "class_id", "classes", 
 
 @dataclass(slots=True)
 class KindSummary:
-    """The values of a feature in all examples in which it has the same kind."""
+    """A summary of a feature's values of one kind (for example INT), over all examples."""
 
     examples: int = 0
     values: int = 0

@@ -30,7 +30,7 @@ class AnnotationsOptions:
     label: _Text | None = None
     """The feature of class numbers, if it has an unusual name."""
     text: _Text | None = None
-    """The feature with the names of the classes in `label`."""
+    """The feature that names the classes of the feature `label`."""
     label_map: _Text | None = None
     """Path of a file of class names: see `label_maps`. Overrides the manifest."""
     imbalance: Annotated[float, Meta(gt=1)] | None = None
@@ -38,7 +38,9 @@ class AnnotationsOptions:
 
     def __post_init__(self) -> None:
         if self.text is not None and self.label is None:
-            raise ValueError("`text` needs `label`, because it names the classes of that feature")
+            raise ValueError(
+                "`text` needs `label`, because `text` holds the names for the numbers in `label`"
+            )
         if self.imbalance is not None and not math.isfinite(self.imbalance):
             raise ValueError("expected a finite `imbalance`")
 
@@ -77,7 +79,7 @@ class Labels(NamedTuple):
 
 
 def labels_of(options: AnnotationsOptions, mapped: Iterable[str]) -> tuple[Labels, ...]:
-    """The features to check: pairs of class numbers and the names of these classes."""
+    """The pairs of features to check: one has class numbers, the other has the class names."""
     if options.label is not None:
         return (Labels(options.label, options.text or _text_of(options.label)),)
     names = dict.fromkeys((OBJECT_LABEL, IMAGE_LABEL, *sorted(mapped)))
@@ -90,7 +92,7 @@ def known_features(labels: Iterable[Labels]) -> set[str]:
 
 
 def _text_of(label: str) -> str | None:
-    """The feature with the names of the classes in `label`: ``image/class/text`` for
+    """The feature that names the classes of the feature `label`: ``image/class/text`` for
     ``image/class/label``, and ``species/text`` for ``species``."""
     head, found, _ = label.rpartition("class/label")
     if found and (not head or head.endswith("/")):
@@ -155,7 +157,7 @@ class ClassNames:
     """Whether names are missing because the records have more classes than the limit."""
 
     def add(self, label: int, name: bytes) -> None:
-        """Add the name that a record gives to the class `label`."""
+        """Add a record's name for the class `label`."""
         name = name[:_MOST_NAME_BYTES]
         known = self.names.get(label)
         if known is None:

@@ -84,8 +84,8 @@ def other_location(shard: Shard, batch: RecordBatch, position: int, kind: Payloa
 
 def mostly_examples(kinds: Mapping[str, int]) -> bool:
     """Whether more than half of the records of known kind are Examples. If so, a record of another
-    kind is probably a mistake. A SequenceExample without lists or a short text can look like an
-    Example.
+    kind is probably a mistake. A short text can look like an Example, and so can a
+    SequenceExample without lists.
     """
     known = sum(kinds.values()) - kinds.get(TOO_LARGE, 0)
     return 2 * kinds.get(PayloadKind.EXAMPLE.value, 0) > known
@@ -93,7 +93,8 @@ def mostly_examples(kinds: Mapping[str, int]) -> bool:
 
 def no_schema_fits(target: Target, *, sequences: bool = False) -> str:
     """The reason why no schema can describe the records of `target`. Empty if the records may be
-    Examples or, with `sequences`, SequenceExamples, as is assumed of files without a manifest.
+    Examples. With `sequences`, also empty if the records may be SequenceExamples. Records of files
+    without a manifest count as Examples.
     """
     kind = adopted_kind(target.manifest)
     if kind is PayloadKind.EXAMPLE or (sequences and kind is PayloadKind.SEQUENCE_EXAMPLE):
@@ -112,7 +113,7 @@ _Ints = npt.NDArray[np.int64]
 
 
 class Table(NamedTuple):
-    """A table of records of a batch that have the same layout.
+    """A table of some records of a batch. All records of a table have the same layout.
 
     In each record, a feature has one value. A feature of floats may have several, but the same
     number in all records.

@@ -44,7 +44,7 @@ _JOINED_BYTES = 1 << 18
 
 
 class Staging:
-    """Keeps ranges of bytes of blocks in memory, by block name. Safe for threads."""
+    """Keeps ranges of a block's bytes in memory, under the block's name. Safe for threads."""
 
     def __init__(self) -> None:
         self._lock = Lock()

@@ -4,8 +4,8 @@ No other module uses fsspec. Requests are repeated after temporary errors: a cut
 status 503, a timeout. `TFRECREG_REMOTE_ATTEMPTS` (6) limits the number of attempts, and
 `TFRECREG_REMOTE_SECONDS` (240) their total time. One attempt takes at most a quarter of that time.
 
-Before a library's message is shown, the queries of URLs and the values of environment variables
-that hold secrets are removed from it.
+Before a library's message is shown, secrets are removed from it: the queries and credentials of
+URLs, and the values of environment variables whose names suggest secrets.
 
 Requests run in daemon threads, so the process can end before they do. :func:`at_once` uses the same
 threads as the code that reads ahead.
@@ -216,7 +216,7 @@ does not end the wait.
 class DaemonThreads:
     """Threads of this process. They call the submitted functions in order.
 
-    The threads of an executor would keep the process from ending until the last request ends.
+    An executor is not used: its threads would keep the process alive until the last request ends.
     """
 
     def __init__(self, count: int, name: str) -> None:
@@ -262,11 +262,12 @@ def awaited(future: Future[T]) -> T:
 
 
 def at_once(function: Callable[[S], T], tasks: Iterable[S]) -> Generator[T, None, None]:
-    """Yield a function's result for every task, in order. :data:`AT_ONCE` calls run in parallel.
+    """Yield a function's result for every task, in order. Calls run in parallel.
 
-    Each call sees the context variables of its caller. At most ``2 * AT_ONCE`` calls are submitted
-    at a time. After an error, no further call begins, and the error is raised when the running
-    calls have ended. An interrupt does not wait for the running calls.
+    Each call sees the context variables of its caller. At most :data:`AT_ONCE` calls run at a time,
+    and at most ``2 * AT_ONCE`` calls are submitted at a time. After an error, no further call
+    begins, and the error is raised when the running calls have ended. An interrupt does not wait
+    for the running calls.
     """
     waiting: deque[Future[T]] = deque()
     try:

@@ -1,8 +1,8 @@
 """Raw data behind a URL. Each folder is listed only once.
 
-The process that opens the storage lists a folder when the folder is first needed. It keeps names,
-sizes and stamps, about 120 bytes per object. A worker process gets the storage as a pickle and
-lists nothing.
+All listings are made by the process that opened the storage. A folder is listed when the folder is
+first needed. The process keeps the names, sizes and stamps of objects, about 120 bytes per object.
+A worker process gets the storage as a pickle and lists nothing.
 """
 
 from __future__ import annotations
@@ -108,8 +108,7 @@ class ListedStorage(RemoteStorage):
             return
         if is_web(self.root):
             raise UsageError(
-                f"`{shown}` lists no files: raw data are only read from web servers "
-                "that list folders",
+                f"`{shown}` lists no files: a web server with raw data must list its folders",
             )
         if found is None:
             entry = RemoteStorage.stat(self, "")

@@ -1,4 +1,4 @@
-"""Storage of local POSIX files, and unnamed local copies of files behind URLs."""
+"""Storage of local POSIX files. Files behind URLs can be copied to unnamed local files."""
 
 from __future__ import annotations
 

@@ -83,9 +83,7 @@ def refusal(action: str, path: str, error: OSError, rest: str = "") -> StorageEr
 def expect_small(size: int, limit: int, path: str) -> None:
     """Refuse to read a whole file at once if it has more than `limit` bytes."""
     if size > limit:
-        raise StorageError(
-            f"`{path}` has {size} bytes, more than the {limit} that are read at once"
-        )
+        raise StorageError(f"`{path}` has {size} bytes, but at most {limit} bytes are read at once")
 
 
 @contextmanager
@@ -232,7 +230,7 @@ def query_of(url: str) -> str:
 
 
 def remember_query(url: str, query: str) -> None:
-    """Keep the query of a URL that this process got from another process."""
+    """Keep a URL's query, which another process sent to this process with the URL."""
     if query:
         _queries[url] = query
 

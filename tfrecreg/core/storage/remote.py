@@ -1,7 +1,7 @@
 """Files in a store that fsspec supports: a bucket, a web server, memory.
 
-Files are read, and new files are added under free names. No file is ever replaced. The store
-decides whether a name is free (`If-None-Match: *` on S3), so only one of two simultaneous writers
+Files are read, and new files are added under unused names. No file is ever replaced. The store
+decides whether a name is unused (`If-None-Match: *` on S3), so only one of two simultaneous writers
 wins.
 """
 
@@ -315,7 +315,7 @@ def size_of(info: Mapping[str, Any], shown: str) -> int:
     size = info.get("size")
     if not isinstance(size, int):
         raise StorageError(
-            f"cannot read `{shown}`, because the server does not send its size: "
+            f"cannot read `{shown}`, because the server does not send the file's size: "
             "download the file first"
         )
     return size

@@ -37,7 +37,7 @@ _TAKEN = frozenset({errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR})
 
 
 def move_to_free_name(source: str, target: str, top: str) -> bool:
-    """Rename the folder `source`. If `target` is taken, return False without moving it."""
+    """Rename the folder `source` to `target`. If `target` is taken, keep `source`; return False."""
     _require_folder(source)
     make_way(os.path.dirname(target), top)
     try:
@@ -147,8 +147,8 @@ def exclusive(
     """Hold the lock on a file during the ``with`` block, after waiting for the current holder. The
     system releases the lock when the process ends.
 
-    On a file system without locks this function does not wait, so correctness must not depend on
-    it.
+    On a file system without locks, this function does not wait. So correctness must not depend on
+    the lock.
     """
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:

@@ -135,8 +135,8 @@ def look_ahead(files: Iterable[tuple[Readable, str]]) -> None:
     """Get the facts about many shards with one listing. Call it in a block of
     :func:`~tfrecreg.core.storage.paths.looks_remembered`, which keeps these facts.
 
-    Files that are not shards are ignored, because a listing by the first part of their names could
-    return any number of other files.
+    Files that are not shards are ignored: a listing by the beginning that arbitrary names share
+    could return any number of other files.
     """
     sets: dict[tuple[Readable, str], list[str]] = {}
     for storage, path in files:

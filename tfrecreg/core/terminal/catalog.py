@@ -224,7 +224,7 @@ def _counted(number: int, code: str, split: str, details: Mapping[tuple[str, str
 
 
 def _features(features: Mapping[str, int], record_bytes: int) -> PlainTable:
-    """The features by size, then the rest of the records."""
+    """The features by size. The last row has all other bytes of the records."""
     share = "of the record bytes"
     table = PlainTable("feature", "bytes", share, right=("bytes", share), indent=2)
     rows = sorted(features.items(), key=lambda pair: (-pair[1], pair[0]))

@@ -1,4 +1,4 @@
-"""Shell completion of names in the registry, plugins, codes, and paths.
+"""Shell completion of paths, codes, plugin names, and names of datasets and releases.
 
 Each function is a `shell_complete` for click: it gets the typed part of one argument. Nothing is
 ever printed; without a readable registry there are no names to complete.
@@ -93,7 +93,7 @@ def _releases_of(registry: Registry, name: str) -> list[str]:
 
 
 def named_by(record: str, *others: str) -> Complete:
-    """Complete the names of one kind of plugins: those with a record of the class `record`."""
+    """Complete the names of all plugins with a record of the class `record`, and `others`."""
 
     def names(ctx: click.Context, incomplete: str) -> Iterable[str]:
         del ctx, incomplete

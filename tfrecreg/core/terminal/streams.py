@@ -1,8 +1,8 @@
 """Streams for stdout and stderr that record the first write error.
 
-An `OSError` of a stream looks like an `OSError` of any file. When a command ends, the two must
-be distinguished: a stream fails because of a full disk or a closed pipe, but any other `OSError`
-is a bug.
+An `OSError` does not tell whether a stream or another file failed. When a command ends, the two
+cases must be distinguished: a stream fails because of a full disk or a closed pipe, but any other
+`OSError` is a bug.
 """
 
 from __future__ import annotations

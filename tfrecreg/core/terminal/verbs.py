@@ -1,7 +1,8 @@
 """Options of commands, made from the verbs of :mod:`tfrecreg.library`.
 
 A verb is declared once, as a method of a handle. Its parameters become the options of the command.
-A parameter's annotation gives the type of the option, and its line in the docstring gives the help.
+A parameter's annotation gives the type of the option. The parameter's line in the docstring gives
+the option's help.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The exceptions of this package with their exit codes and hints; install commands for hints.
+"""The package's exceptions, with exit codes and hints. Some hints name an install command.
 
 Each error that a user may meet is a :class:`UsageError` (a bad reference, option, path or input), a
 :class:`RefusedError` (findings, or a version number that is too low) or a :class:`FailureError`
@@ -42,8 +42,8 @@ def upgrade_hint() -> str:
 
 @cache
 def _origin(distribution: str) -> tuple[str, str]:
-    """The recorded origin of a distribution, and its kind: ``url``, ``folder`` or ``editable``.
-    Both are empty if the distribution came from an index, or is not installed.
+    """The recorded origin of a distribution, and the kind of origin: ``url``, ``folder`` or
+    ``editable``. Both texts are empty if the distribution came from an index or is not installed.
     """
     from urllib.parse import unquote, urlsplit
 
@@ -141,11 +141,11 @@ class RawDataError(UsageError):
 
 
 class SchemaError(UsageError):
-    """A schema does not parse or contradicts itself."""
+    """A schema cannot be parsed, or it contradicts itself."""
 
 
 class ManifestError(UsageError):
-    """A manifest does not parse, or does not match its digest."""
+    """A manifest cannot be parsed, or it does not match its digest."""
 
 
 class NotHereError(UsageError):

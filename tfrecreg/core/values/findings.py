@@ -29,7 +29,7 @@ class Severity(str, Enum):
 
 class TensorflowOutcome(str, Enum):
     """What TensorFlow does at a fault. It reads the file with the compression that the manifest
-    states; without a manifest, with the compression that the file has:
+    states. If there is no manifest, TensorFlow uses the file's own compression:
     https://github.com/tfrecreg/tfrecreg/tree/main/docs/integrity.md
     """
 

@@ -202,9 +202,9 @@ def is_split_word(text: str) -> bool:
 
 
 def folder_split(name: str, *, tfx: bool = False) -> str:
-    """The split in a folder's name, spelled as it is there; empty if the name has no split. Such
-    names are ``valid``, ``flowers_test`` and ``train_set``; with `tfx`, only ``Split-train`` and
-    the like.
+    """The split in a folder's name, spelled as it is there; empty if the name has no split. For
+    example, ``valid``, ``flowers_test`` and ``train_set`` have a split. With `tfx`, only names such
+    as ``Split-train`` have a split.
     """
     match = (_TFX_FOLDER if tfx else _SPLIT_FOLDER).fullmatch(name)
     return match["split"] if match is not None else ""
@@ -334,9 +334,11 @@ def class_name(names: Mapping[int, str], label: int) -> str:
 
 
 def collision(names: Iterable[str]) -> str:
-    """A clause about two names that differ only in case or Unicode normal form; empty if none do.
+    """A clause about two names that differ only in case or Unicode normal form. Empty if no names
+    form such a pair.
 
-    One of the two is nearly always a mistake, made on a system for which both names are the same.
+    One name of the pair is nearly always a mistake. The mistake was made on a system that treats
+    the two names as equal.
     """
     seen: dict[str, str] = {}
     for name in names:
@@ -349,5 +351,5 @@ def collision(names: Iterable[str]) -> str:
 
 
 def _as_ascii(name: str) -> str:
-    """The name with all characters beyond ASCII escaped, so that the difference is visible."""
+    """A name whose characters beyond ASCII are escaped, so that similar names look different."""
     return safe(name.encode("ascii", "backslashreplace").decode("ascii")).replace("\\\\", "\\")

@@ -31,13 +31,13 @@ _UNSEEN = frozenset(
 def safe(text: str, *, limit: int = 200) -> str:
     r"""`text` with escapes for all characters that could mislead a terminal or a reader.
 
-    Characters become ``\x1b``, ``\u202e`` and so on if they are control characters (C0, C1, DEL),
-    format characters (bidirectional overrides, zero-width), surrogates, private use or unassigned
-    code points, separators other than the space, or invisible. A backslash is doubled. ``\x80`` to
-    ``\xff`` are bytes of a name that was not UTF-8. ``::`` at the beginning and ``##[`` anywhere
-    are commands in GitHub's logs, so their first character is escaped. Different texts have
-    different results, unless the results are cut. The result has at most `limit` characters. An
-    ellipsis marks a cut, and no escape is split.
+    These characters become ``\x1b``, ``\u202e`` and so on: control characters (C0, C1, DEL), format
+    characters (bidirectional overrides, zero-width characters), surrogates, private-use and
+    unassigned code points, separators other than the space, and invisible characters. A backslash
+    is doubled. ``\x80`` to ``\xff`` are bytes of a name that was not UTF-8. ``::`` at the beginning
+    and ``##[`` anywhere are commands in GitHub's logs, so their first character is escaped.
+    Different texts have different results, unless the results are cut. The result has at most
+    `limit` characters. An ellipsis marks a cut, and no escape is split.
 
     Args:
         text: any text. If it contains a name that is not UTF-8, it has surrogate escapes.
@@ -74,7 +74,7 @@ def safe_message(text: str, *, limit: int = 2000) -> str:
 
 def safe_value(value: bytes, *, limit: int = 60) -> str:
     """A value that should be text, escaped as in :func:`safe`. Bytes that are not UTF-8 are escaped
-    as well. The bytes after those that can be shown are not decoded.
+    as well. Only the beginning of a long value is decoded, because the rest is not shown.
     """
     return safe(value[: 4 * limit + 4].decode("utf-8", "surrogateescape"), limit=limit)
 
@@ -195,7 +195,7 @@ class ExtensionPoint:
             for meant in get_close_matches(name, known, n=1, cutoff=_CLOSE):
                 raise TypeError(
                     f"`{cls.__name__}.{name}` is not a method of {points[0].__name__}; did you "
-                    f"mean `{meant}`? If not, begin its name with an underscore"
+                    f"mean `{meant}`? If not, rename `{name}` to `_{name}`"
                 )
 
 

@@ -82,7 +82,8 @@ def _folders(value: object) -> set[str]:
 def perform_work(work: bytes) -> bytes:
     """In a worker: run a task from :func:`pack`; pack its outcome. A library may run a task twice.
 
-    This function never raises an `Exception`. So if a future has an exception, the library failed.
+    This function never raises an `Exception`. So an exception in a future means that the
+    engine's library failed.
     """
     with _ALONE:
         try:
@@ -228,7 +229,7 @@ class ExecutorEngine(ExtensionPoint, Engine):
 
     @contextmanager
     def _asking(self) -> Iterator[None]:
-        """Convert the errors of a call to the subclass or its library."""
+        """Pass an error of the subclass or its library to :meth:`failure`. Raise the result."""
         try:
             yield
         except TfrecregError:

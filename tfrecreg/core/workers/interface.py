@@ -60,8 +60,8 @@ class Engine(ABC):
         return None
 
     def for_work(self, costs: Iterable[float]) -> Engine:  # noqa: ARG002 - others take any work
-        """Choose an engine for this work. It is usually this engine. If the work is too small for
-        worker processes, it is an engine that runs in this process.
+        """Choose an engine for this work, usually this engine. If the work is too small for worker
+        processes, choose an engine that runs tasks in this process.
 
         Args:
             costs: the seconds that each task takes in one process. The engine stops reading them

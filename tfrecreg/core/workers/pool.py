@@ -1,5 +1,5 @@
-"""A pool of worker processes that run tasks. Their number is bounded, results are in order of the
-tasks, and the processes end with their parent.
+"""A pool of worker processes that run tasks. The number of processes is bounded. The results
+are in the order of the tasks. The processes end with their parent process.
 """
 
 from __future__ import annotations

@@ -166,13 +166,13 @@ def test_a_file_that_reads_otherwise_is_noticed(
     with pytest.raises(FailureError) as caught:
         ShardConversion(Faulty(FORMATS["webdataset"](), fault))(nasty)
     assert caught.value.message == (
-        f"`out` differs from the records of `s/shard` of `things@1.0.0`: {message}"
+        f"`out` differs from the records of the shard `s/shard` in `things@1.0.0`: {message}"
     )
     assert caught.value.exit_code == 3
 
 
 def test_a_file_that_cannot_be_read_again_is_noticed(nasty: ShardToExport) -> None:
-    with pytest.raises(FailureError, match=r"^`out` cannot be read again: no archive"):
+    with pytest.raises(FailureError, match=r"^`out` cannot be read after the export: no archive"):
         ShardConversion(Faulty(FORMATS["webdataset"](), "breaks"))(nasty)
 
 

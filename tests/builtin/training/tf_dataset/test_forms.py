@@ -243,7 +243,7 @@ def test_a_folder_with_its_manifest_needs_no_registry(
     with pytest.raises(RefusedError, match="differ in size from the manifest"):
         load(folder, "train", schema=schema)
     (folder / "schema.pbtxt").write_text(schema.read_text() + "# not it\n")
-    with pytest.raises(ManifestError, match="not the schema that the manifest next to it names"):
+    with pytest.raises(ManifestError, match="is not the build's schema: the manifest has"):
         load(folder, "test")
     assert len(load(folder, "test", schema=schema)) == 60
     (folder / "schema.pbtxt").unlink()

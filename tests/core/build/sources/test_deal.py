@@ -254,7 +254,7 @@ def test_groups_of_imagefolder_are_searched_below_the_class(registry: Path, tmp_
         (["split=train=1,test=1"], "the source has a split `test` of its own"),
         (
             ["split=a=1,b=1", "split_of=validation"],
-            "deals the split `validation`, but the source has no item in it",
+            "needs items of the split `validation`, but the source has no such items: ",
         ),
         (["split_of=test"], "the options `split_of`, `group` and `stratify` need `split`"),
         (["split=a=1,b=1", "split_of=te st"], "the option `split_of` is `te st`"),

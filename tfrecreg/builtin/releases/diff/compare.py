@@ -68,8 +68,8 @@ class Payloads:
         self._open: dict[int, Records] = {}
 
     def read(self, place: int) -> tuple[int, Example | None]:
-        """The size of the payload at a place in bytes, and its features; None if the record is not
-        a `tf.train.Example`, or has unknown fields.
+        """The size in bytes of the payload at a place, and the features of the record. The features
+        are None if the record is not a `tf.train.Example`, or has unknown fields.
         """
         shard, number = shard_of(place), record_of(place)
         records, digests = self._shard(shard)
@@ -228,7 +228,7 @@ def _change(readers: Readers, first: int, second: int, labels: LabelMaps) -> Rec
 
 
 def images_of(before: Side, after: Side) -> tuple[str, ...]:
-    """The features that hold encoded images according to the schemas of both sides, sorted."""
+    """The sorted names of the features that hold encoded images in both schemas."""
     if before.schema is None or after.schema is None:
         return ()
     return tuple(sorted({*before.schema.images()} & {*after.schema.images()}))
@@ -389,7 +389,7 @@ def read_there(task: _Task[R]) -> R:
 
 
 def _task(function: Pass[R], sides: tuple[Side, Side], piece: Pairs) -> _Task[R]:
-    """A task that contains only the shards of its places. Its places are renumbered."""
+    """A task for the places in `piece`, with only their shards. The shards get new numbers."""
     sent = []
     for side, places in zip(sides, (piece.before, piece.after), strict=True):
         numbers, positions = np.unique(places >> np.uint64(32), return_inverse=True)
@@ -412,8 +412,8 @@ def follow_images(
     """Find the partners of removed and added examples by their images.
 
     An ImageFolder names its records by paths, so an image that moves from one split to another gets
-    another key, and often another record, because the record contains the file name. Only the bytes
-    of the image stay the same.
+    another key. The content of the record often changes as well, because it contains the file name.
+    Only the bytes of the image stay the same.
 
     Different images in two splits are two examples even if their keys are equal, because keys may
     be positions. If the bytes of a record are missing, only keys are compared.

@@ -156,8 +156,9 @@ def _lower(rows: IndexRows, cut: bytes) -> int:
 def _matches(
     first: IndexRows, second: IndexRows, width: int
 ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """The positions of partners: the n-th rows of both sides that have the same beginning.
-    NumPy pads the beginnings with NUL bytes, which is harmless because all have the same length.
+    """The positions of partners on each side. Among the rows with the same beginning, the n-th row
+    of one side is the partner of the n-th row of the other side. NumPy pads the beginnings with NUL
+    bytes, which is harmless because all beginnings have the same length.
     """
     before, after = (
         np.ascontiguousarray(rows[:, :width]).view(f"S{width}").ravel() for rows in (first, second)

@@ -113,7 +113,7 @@ class SplitDiff:
     """Whether all indexes are on this machine. If not, the counts mean nothing."""
 
     def to_json(self) -> dict[str, Any]:
-        """The split for a JSON document. Unknown values are null."""
+        """Convert the split to a JSON object. Unknown values are null."""
         plain = asdict(self)
         if not self.known:
             plain.update(dict.fromkeys(SPLIT_COUNTS))

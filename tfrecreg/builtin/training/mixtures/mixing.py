@@ -31,7 +31,7 @@ _TABLE_AFTER = 256
 
 
 class Mixing:
-    """Gives the record at each place. Numbers count the records of all members. Picklable."""
+    """Gives the record at each place. Records are numbered across all members. Picklable."""
 
     def __init__(self, records: Sequence[int], counts: Sequence[int], seed: int) -> None:
         self.records, self.counts, self.seed = tuple(records), tuple(counts), seed
@@ -70,7 +70,7 @@ class Mixing:
         return found
 
     def _kept(self, epoch: int, asked: int) -> RecordNumbers | None:
-        """The records of an epoch as a table; None until a table would save time."""
+        """The records of an epoch as a table; None if a table would not save time yet."""
         if self._table[0] != epoch:
             self._asked += asked
             if self.places > _TABLE_PLACES or self._asked < _TABLE_AFTER + self.places // 16:
@@ -227,7 +227,7 @@ def member_counts(
     stop: EpochEnd = "first_exhausted",
     size: int | None = None,
 ) -> list[int]:
-    """The places of each member in an epoch."""
+    """The number of places that each member gets in an epoch."""
     total = sum(weights)
     if size is not None:
         exact = [size * weight / total for weight in weights]

@@ -147,7 +147,7 @@ def _expect_sense(
         raise UsageError("`temperature` and weights exclude each other")
     if by == "count" and (not weights or temperature is not None or size is not None):
         raise UsageError(
-            '`by="count"` needs counts of all members, without `temperature` or `size`'
+            '`by="count"` needs a count for each member, and excludes `temperature` and `size`'
         )
     if size is not None and size < 1:
         raise UsageError(f"`size` should be 1 or more, found {size}")

@@ -80,7 +80,7 @@ class Mixture(ReadsBatches):
         return f"<Mixture of {len(self)} places an epoch: {shown}>"
 
     def __getitem__(self, place: SupportsIndex) -> Any:
-        """The element at a place. Places from ``len(mixture)`` on belong to later epochs.
+        """The element at a place. A place of ``len(mixture)`` or more is in a later epoch.
 
         Raises:
             NoSuchRecordError: the place is before the first one. It is also an IndexError.
@@ -157,7 +157,7 @@ class Mixture(ReadsBatches):
 
     @property
     def skipped(self) -> tuple[SkippedRecord, ...]:
-        """The damaged records that all members have left out so far: see `DataSource.skipped`.
+        """The damaged records that any member has left out so far: see `DataSource.skipped`.
 
         Raises:
             StorageError: the list of a member cannot be read.
@@ -355,11 +355,11 @@ def report_of(
     members: Mapping[str, DataSource],
     times: Sequence[Counts],
 ) -> MixtureReport:
-    """For each record, compare the number of its elements in a certificate with the planned number.
+    """For each record, compare the number of elements in a certificate with the planned number.
 
-    If several members hold the same record, its elements count for the first of these members until
-    that member has its share. Further elements count for the next member. Any surplus counts for
-    the first member.
+    Several members may hold the same record. The elements of the record then count for the first of
+    these members, until that member has its planned number of elements. Further elements count for
+    the next of these members. Any surplus counts for the first of these members.
     """
     if certificate.identity != identity:
         raise UsageError("the certificate is about another mixture")

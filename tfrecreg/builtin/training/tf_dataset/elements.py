@@ -1,9 +1,11 @@
-"""Makes tensors of a batch of payloads: parses all in one call, decodes, resizes, pads.
+"""Turns a batch of payloads into tensors.
+
+All payloads are parsed in one call. Then values are decoded, resized and padded.
 
 If all steps of a list have one shape, the list is ragged only along its steps. If the steps differ
 in length, the list is also ragged along a second dimension. The context is parsed as an Example,
-because TensorFlow 2.16's `tf.io.parse_sequence_example` refuses a context of fixed shape for a
-batch without records.
+because `tf.io.parse_sequence_example` of TensorFlow 2.16 fails if a batch has no records and the
+context has a fixed shape.
 """
 
 from __future__ import annotations

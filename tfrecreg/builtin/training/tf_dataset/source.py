@@ -1,12 +1,13 @@
 """Numbered payloads of shards. Damage does not raise an error here, but adds a mark to the numbers.
 
 A later `ignore_errors` would swallow an error of the reader. So a batch with missing records ends
-with a mark: a negative number, which encodes the place, and an empty payload. Selected, remote and
-large records are read by their numbers: TensorFlow's reader would also read all records that
-precede them.
+with a mark: a negative number, which encodes the place, and an empty payload. Records that are
+selected, remote or large are read by their numbers, because TensorFlow's reader would also read all
+preceding records.
 
-Errors of :func:`checked_map` name shard, record and key. A batch that fails is dropped, which
-leaves a gap in the numbers of the batches. Records are examined one by one only after such a gap.
+An error of :func:`checked_map` contains the shard, the record and the key. A batch that fails is
+dropped, which leaves a gap in the numbers of the batches. Records are examined one by one only
+after such a gap.
 """
 
 from __future__ import annotations
@@ -218,7 +219,7 @@ def _in_turn(
 
 
 def describe_marks(records: SplitRecords, numbers: Sequence[int], look: DamageSearch) -> str:
-    """The fault that a mark among these numbers encodes. Empty if no number is a mark."""
+    """The fault that the first mark in `numbers` stands for. Empty if no number is a mark."""
     for number in numbers:
         if number < 0 and number % 2 == 0:
             return records.why_more((-2 - number) // 2)
@@ -259,7 +260,7 @@ def _read_chosen(
 def read_numbered(
     records: SplitRecords, numbers: tf.data.Dataset, size: int, turns: Turns
 ) -> tf.data.Dataset:
-    """Read the payloads of each batch of numbers from local shards."""
+    """Read payloads from local shards. Each element of `numbers` is a batch of record numbers."""
     read = _reading(lambda wanted: wanted, _of_files(records))
     at_once = _READ_BYTES // max(1, size * records.mean_bytes)
     return numbers.map(

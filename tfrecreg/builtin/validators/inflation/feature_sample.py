@@ -85,7 +85,8 @@ def byte_levels(values: npt.NDArray[Any]) -> npt.NDArray[np.uint8] | None:
 def smooth_levels(
     values: npt.NDArray[Any], width: int, channels: int
 ) -> npt.NDArray[np.uint8] | None:
-    """Floats, rounded to 256 levels, if they vary as smoothly as the pixels of an image.
+    """The floats, rounded to 256 levels. None if the floats vary less smoothly than the pixels of
+    an image.
 
     Pixels that were resized, or from which a mean image was subtracted, do not lie on levels.
     """
@@ -247,7 +248,9 @@ class FeatureSample:
                 self.shapes[shape] = self.shapes.get(shape, 0) + 1
 
     def _levels(self, found: StoredNumbers) -> Array | None:
-        """Count the numbers that fit into a narrower type. Return them if they fit into bytes."""
+        """Count the numbers that fit into a narrower type. If all numbers fit into bytes, return
+        the numbers as bytes.
+        """
         numbers = found.values
         if numbers.dtype == np.uint8 or not numbers.size:
             return numbers.astype(np.uint8)

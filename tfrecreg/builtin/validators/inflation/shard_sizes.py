@@ -44,9 +44,10 @@ class Repeats:
     """Estimates the share of repeated values in a feature. Memory is bounded. Mergeable.
 
     The values with the smallest digests are counted exactly. Digests are uniformly distributed, so
-    these values have the same share of repeats as all values. Each of the smallest digests of all
-    shards is also one of the smallest digests of its own shard. So the counts of all shards can be
-    added. The result is exact for up to :data:`MOST` distinct values.
+    these values have the same share of repeats as all values. If a digest is among the smallest
+    digests of all shards together, it is also among the smallest digests of each shard in which it
+    occurs. So the counts of all shards can be added. The result is exact for up to :data:`MOST`
+    distinct values.
     """
 
     seen: dict[bytes, list[int]] = field(default_factory=dict)
@@ -69,8 +70,8 @@ class Repeats:
             self.add(digest, size, times)
 
     def measured(self) -> tuple[float, float]:
-        """How often a value occurs on average, and the fraction (0 to 1) of the bytes that repeat
-        an earlier value.
+        """Two numbers: how often a value occurs on average, and how much of all bytes (0 to 1)
+        belongs to repetitions of an earlier value.
         """
         self._forget()
         if not self.seen:

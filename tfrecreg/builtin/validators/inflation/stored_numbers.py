@@ -249,7 +249,9 @@ def _are_wider(data: bytes) -> bool:
 
 
 def _tensor_sides(shape: tuple[int, ...]) -> list[ImageShape]:
-    """The possible image shape of a tensor. Leading dimensions of 1 are ignored."""
+    """The shape of a tensor as an image; empty if the tensor cannot be an image. Leading dimensions
+    of 1 are ignored.
+    """
     while len(shape) > 2 and shape[0] == 1:
         shape = shape[1:]
     if len(shape) == 2:

@@ -76,7 +76,9 @@ class _Feature:
         yield from (self.pixels(), self.wide(), self.text(), self.repeated(), self.reencoded())
 
     def pixels(self) -> Cause | None:
-        """Find INF002: decoded pixels that take more bytes than the raw data or a PNG of them."""
+        """Find INF002: decoded pixels take more bytes than the raw data, or than the same pixels as
+        PNG.
+        """
         sample = self.sample
         if not sample.pixels or not sample.tried or not sample.wide:
             return None
@@ -117,7 +119,7 @@ class _Feature:
         return Cause(INF003, self.name, message, sample.all_held - narrow)
 
     def text(self) -> Cause | None:
-        """Find INF007: encoded images as base64."""
+        """Find INF007: encoded images (such as JPEG) that are stored as base64."""
         texts, size = self.sample.texts, self.sample.all_text
         if not texts:
             return None
@@ -159,7 +161,7 @@ def _commonest(formats: Mapping[str, int]) -> str:
 
 
 def find_causes(total: ShardSizes, raw: RawTotals | None) -> Iterator[Cause]:
-    """The causes whose cures save enough bytes to be reported."""
+    """The causes to report. The cure of each of these causes saves enough bytes."""
     found: list[Cause | None] = []
     for name, sample in sorted(total.samples.items()):
         size, repeats = total.features.get(name, 0), total.repeats.get(name, Repeats())

@@ -118,7 +118,7 @@ DEAL_OPTIONS = frozenset(each.name for each in fields(DealOptions))
 
 
 def shared_options(own: type[Any]) -> frozenset[str]:
-    """The names in :class:`DealOptions`; empty if `own` has an option of the same name."""
+    """The names in :class:`DealOptions`; none if `own` has an option with one of these names."""
     taken = not DEAL_OPTIONS.isdisjoint(each.name for each in fields(own))
     return frozenset() if taken else DEAL_OPTIONS
 
@@ -160,9 +160,9 @@ class Deal:
             if entry.split != self._of:
                 if entry.split in self._names:
                     raise UsageError(
-                        f"`split` deals `{self._of}` to {listed(self._names)}, but the source has "
-                        f"a split `{entry.split}` of its own",
-                        hint="`--option split_of=NAME` deals another split",
+                        f"`split` distributes `{self._of}` among {listed(self._names)}, but the "
+                        f"source has a split `{entry.split}` of its own",
+                        hint="`--option split_of=NAME` distributes the items of another split",
                     )
                 others.add(entry.split)
                 yield entry
@@ -183,9 +183,10 @@ class Deal:
         if not filled:
             there = f"its splits are {listed(sorted(others))}" if others else "it has no items"
             raise RawDataError(
-                f"`split` deals the split `{self._of}`, but the source has no item in it: {there}",
-                hint=f"`--option split_of={others.pop() if len(others) == 1 else 'NAME'}` names "
-                "the split to deal",
+                f"`split` needs items of the split `{self._of}`, but the source has no such items: "
+                f"{there}",
+                hint=f"`--option split_of={others.pop() if len(others) == 1 else 'NAME'}` "
+                "distributes the items of another split",
             )
         if missing := {*self._names} - filled:
             raise RawDataError(
@@ -198,7 +199,7 @@ class Deal:
         return self._names[bisect_right(self._bounds, key_hash(_DOMAIN, group))]
 
     def source_split(self, split: str) -> str:
-        """The split of an item in the source, given the item's new split."""
+        """The original split of an item whose new split is `split`."""
         return self._of if split in self._names else split
 
 
@@ -216,8 +217,8 @@ def deal_strata(
     listing: ClassListing,
     plain: Callable[[], Iterable[ListedEntry]] | None = None,
 ) -> Iterator[ListedEntry]:
-    """Deal the items of one split to several, class by class. The entries are listed twice; the
-    second listing needs no classes, so it calls `plain`, which may be faster.
+    """Deal the items of one split to several splits, class by class. The entries are listed twice.
+    The second listing needs no classes, so it calls `plain`, which may be faster.
     """
     names = list(parse_shares(options.split))
     splits = (names[place] for place in _places(options, listing()).tolist())
@@ -228,7 +229,7 @@ def deal_strata(
 def _places(
     options: DealOptions, entries: Iterable[tuple[ListedEntry, ItemClass]]
 ) -> npt.NDArray[np.uint16]:
-    """The position of each item's split among the shares. The items are in listed order."""
+    """For each item, in listed order, the number of its new split: 0 for the first share."""
     from fractions import Fraction
 
     import numpy as np  # most builds have no strata

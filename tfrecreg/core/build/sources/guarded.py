@@ -49,8 +49,8 @@ class _Wrong(Exception):
 
 
 class GuardedSource:
-    """One source, opened. Picklable if the source is. Errors that a source may not raise become a
-    :class:`PluginError`, which names the distribution.
+    """One source, opened. Picklable if the source is. If a source raises an error that sources must
+    not raise, the error becomes a :class:`PluginError`, which names the distribution.
     """
 
     def __init__(
@@ -308,7 +308,7 @@ def _entry(kinds: tuple[type[E], ...], own: frozenset[str], entry: object) -> E:
     code = found.code if isinstance(found, Skipped | Remark) else None
     if code is not None and code not in own and not (code.startswith("SRC") and code in CORE_CODES):
         raise _Wrong(
-            f"`{code}` is not a code of a source: `tfrecreg explain` lists them"
+            f"`{code}` is not a code of a source: `tfrecreg explain` lists the codes"
             f"{what_became_of(code)}"
         )
     return found

@@ -123,7 +123,7 @@ class Source(ExtensionPoint, ABC):
     def example(self, item: Item) -> Example | Written | Skipped:
         """The item's example, or the reason why it has none. Pure. Called in a worker process.
 
-        To add remarks on the example, return both as :class:`Written`.
+        To add remarks on the example, return a :class:`Written` with the example and the remarks.
         """
 
     @abstractmethod
@@ -142,8 +142,8 @@ class Source(ExtensionPoint, ABC):
         before the build.
 
         None for an item without a class. If a subclass does not define this method, a build with
-        `stratify` makes every example twice. It reads the class from a feature that has a label
-        map.
+        `stratify` calls :meth:`example` twice for every item. The build then reads the class from a
+        feature that has a label map, or from a feature such as `image/class/label`.
         """
         return None
 

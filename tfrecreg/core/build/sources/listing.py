@@ -260,8 +260,8 @@ def missing_files(paths: Iterable[str], splits: Mapping[str, str]) -> Iterator[S
     """An entry with the code SRC112 for each numbered set of files that is incomplete.
 
     The names state how many files a set has: `data/train-00000-of-00003.parquet` is one of three.
-    Numbers begin with 0 or 1. The text after the count may differ within a set. For example, it is
-    a fingerprint in some names of Hugging Face.
+    The first file of a set has the number 0 or 1. The text after the count may differ within a set.
+    For example, Hugging Face writes a fingerprint there in some file names.
 
     Args:
         paths: all files of a kind, including files that the source leaves out.

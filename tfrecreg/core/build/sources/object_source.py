@@ -35,7 +35,7 @@ _SHARED = "tfrecreg.core.build.sources"
 
 @dataclass(frozen=True)
 class ObjectOptions:
-    """How unusable boxes are treated. A source's options inherit from it.
+    """The handling of faulty annotations and EXIF data. A source's options inherit from this class.
 
     Raises:
         UsageError: `clip` is negative.
@@ -202,7 +202,7 @@ class ImageRemarks:
         return (code, kind) in self._found
 
     def drop(self, code: str, detail: str, kind: str = "") -> None:
-        """Count a dropped object, and one more remark of `code` with the reason."""
+        """Count a dropped object. Also count one more remark of `code`, which gives the reason."""
         self.add(code, detail, kind)
         self._dropped.append(detail)
 
@@ -332,12 +332,13 @@ class ImageNotes(NamedTuple):
 class ObjectSource(Source, Generic[D, C]):
     """Images with objects. An item's key is the image's path.
 
-    In the parent, :meth:`load` lists and reads the raw data once: the result is the **dataset**,
-    whose images :meth:`items` yields. A worker gets the **context**, which is small. There,
-    :meth:`example` makes an item's record: it asks :meth:`notes_on` for the annotations, reads the
-    image, and joins :func:`image_features` with the features that :meth:`objects` returns. Sources
-    make the features of objects with :class:`tfrecreg.core.build.sources.shapes.Boxes` and similar
-    classes, which skip images and drop objects as :class:`ObjectOptions` says.
+    In the parent, :meth:`load` lists and reads the raw data once. The result is the **dataset**.
+    :meth:`items` yields the images of the dataset. A worker gets the **context**, which is small.
+    There, :meth:`example` makes an item's record: it asks :meth:`notes_on` for the annotations,
+    reads the image, and joins :func:`image_features` with the features that :meth:`objects`
+    returns. To make these features, sources use classes such as
+    :class:`tfrecreg.core.build.sources.shapes.Boxes`. These classes skip images and drop objects as
+    :class:`ObjectOptions` says.
     """
 
     def __reduce__(self) -> tuple[object, ...]:

@@ -93,7 +93,7 @@ class ParquetReader:
 
 
 class ParquetRows:
-    """The rows of a Parquet file in any order.
+    """Reads rows of a Parquet file in the order that the caller wants.
 
     A page of Parquet can only be decompressed as a whole. So when a row is needed, its whole row
     group is decoded into a temporary file. The file is mapped into memory.

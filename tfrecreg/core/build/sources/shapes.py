@@ -73,7 +73,7 @@ def fit_box(bbox: Sequence[float] | None, width: int, height: int, clip: float) 
 
 
 def unclipped_box(bbox: Sequence[float] | None, width: int, height: int) -> Box | None:
-    """A bad box, not clipped; None if it lacks four numbers. Very large numbers become infinity."""
+    """A bad box, not clipped; None unless it has four numbers. Huge numbers become infinity."""
     if bbox is None or len(bbox) != 4:
         return None
     left, top, across, down = bbox
@@ -164,9 +164,9 @@ class Boxes:
         return True
 
     def add_usable(self, found: Iterable[tuple[Any, float, float, float, float]]) -> bool:
-        """Add all of these boxes if :meth:`add` would make no remark. Otherwise, add none.
+        """Add all of these boxes if none of them needs a remark or clipping. Otherwise, add no box.
 
-        Most images need no remark, and this takes less time than calling :meth:`add` for each box.
+        Most images have only such boxes. One call is faster than a call of :meth:`add` per box.
 
         Args:
             found: for each box the class, and left, top, width and height in pixels.
@@ -258,7 +258,7 @@ def box_around(polygons: Iterable[Sequence[float]]) -> tuple[float, float, float
 
 
 class Keypoints:
-    """The keypoints of the objects in an image of `width` × `height` pixels, `count` per object."""
+    """The keypoints of an image of `width` × `height` pixels. Each object has `count` keypoints."""
 
     def __init__(self, count: int, width: int, height: int) -> None:
         self._count = count

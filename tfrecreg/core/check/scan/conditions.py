@@ -1,4 +1,4 @@
-"""SQL conditions for lower layers. The package `query` is imported only when they are used."""
+"""SQL conditions for lower layers. The package `query` is imported when it is first needed."""
 
 from __future__ import annotations
 

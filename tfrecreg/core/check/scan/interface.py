@@ -206,8 +206,8 @@ class Target:
 
     @property
     def labels(self) -> Mapping[str, Sequence[str]]:
-        """Class names in the order of their numbers, by feature: from the manifest, or from files
-        next to bare files.
+        """For each feature, the class names in order of their numbers. The manifest has these
+        names. For bare files, label maps next to the files have them.
         """
         return self.manifest.labels if self.manifest is not None else self.beside.found[0]
 
@@ -236,7 +236,8 @@ class PartCodec(Protocol):
     """Converts parts to bytes and back, without pickle because the bytes may come from anywhere."""
 
     def pack(self, part: Part) -> bytes | None:
-        """A part as bytes; None if it is too large for the cache, so each check reads the shard."""
+        """A part as bytes. None if the part is too large for the cache; each check then reads the
+        shard."""
 
     def unpack(self, data: bytes) -> Part:
         """The part. If this raises any exception, `data` is ignored and the shard is read."""
@@ -304,18 +305,18 @@ class Validator(ExtensionPoint, ABC):
         """Merge `more`, the part of a shard, into `part`, the merged part of the split's earlier
         shards.
 
-        Define this method if keeping one part per shard takes too much memory. Then `finish` gets
-        one part per split, with the split's first shard.
+        Define this method if keeping one part per shard takes too much memory. For each split,
+        `finish` then gets one pair: the split's first shard and the merged part.
         """
         raise NotImplementedError  # the scan calls it only on validators that define it
 
     def part_key(self, target: Target, options: Mapping[str, Any]) -> str | None:  # noqa: ARG002 - a default
-        """Everything that parts depend on, except the shard: a digest of a schema, an option or a
-        version.
+        """A text that changes if anything except the shard would change the parts. For example, the
+        text contains an option, a version, or the digest of a schema.
 
-        A part is reused while this key, the shard's bytes and the :class:`Shard` are the same.
-        Return None (the default) if parts depend on other data, such as other files. Every shard is
-        then read.
+        A part is reused until this key, the shard's bytes or the :class:`Shard` changes. Return
+        None (the default) if parts depend on other data, such as other files. Every shard is then
+        read.
         """
         return None
 
@@ -336,4 +337,4 @@ class Cacheable(Protocol):
     part_codec: PartCodec
 
     def part_key(self, target: Target, options: Mapping[str, Any]) -> str | None:
-        """A text that identifies everything that parts depend on, except the shard."""
+        """A text that changes if anything except the shard would change the parts."""

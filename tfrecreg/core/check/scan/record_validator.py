@@ -11,8 +11,9 @@ One class and one method make a validator::
             text = example["text"].values[0]
             return f"found {len(text)} bytes" if text != text.strip() else None
 
-The base class counts, locates, merges and caches. A finding has the summary of its code as its
-message, and the result of :meth:`RecordValidator.look` as the detail of its location.
+The base class counts the problems, keeps their locations, and merges and caches the parts. A
+finding has the summary of its code as its message, and the result of :meth:`RecordValidator.look`
+as the detail of its location.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Scans all shards of a target with an engine.
 
-:func:`scan_shard`, in the workers, reads the bytes of one shard once, for all visitors.
-:func:`run_scan`, in the parent, gets their parts in shard order and makes the findings.
+:func:`scan_shard`, in the workers, reads the bytes of one shard once. Each visitor makes one part.
+:func:`run_scan`, in the parent, gets the parts in shard order and makes the findings.
 """
 
 from __future__ import annotations
@@ -142,11 +142,11 @@ class _Scanning:
             self.crash(error)
 
     def crash(self, error: BaseException, shard: str = "") -> None:
-        """Record an exception of the validator in this process."""
+        """Keep the reason for an exception that the validator raised in this process."""
         self.crashes.append(Crash(self.plugin_id, shard, reason_of(traced(error))))
 
     def opened(self, shard: Shard, part: bytes | str | None) -> list[Part]:
-        """A list with the part of a shard, restored from its pickle; empty if there is none."""
+        """Unpickle the part of a shard. The list is empty if there is no part."""
         if isinstance(part, str):
             self.crashes.append(Crash(self.plugin_id, shard.name, part))
         elif part is not None:

@@ -158,7 +158,7 @@ class Records(Sequence[bytes]):
 
     @classmethod
     def located(cls, storage: Readable, path: str, places: RecordOffsets, *, name: str) -> Records:
-        """The records of a shard whose offsets are already known. Opens nothing."""
+        """The records of a shard. `places` has the records' offsets, so no file is opened."""
         records = object.__new__(cls)
         records.path = path
         records._shown = safe(name, limit=1000)
@@ -241,7 +241,8 @@ class Records(Sequence[bytes]):
         position = operator.index(record)
         if not -len(self) <= position < len(self):
             raise NoSuchRecordError(
-                f"there is no record {position} in `{self._shown}`, which has {len(self)}"
+                f"there is no record {position} in `{self._shown}`: the number of records is "
+                f"{len(self)}"
             )
         return self._numbers[position]
 
@@ -311,7 +312,7 @@ class _File:
             raise self._damaged(number, f"{fault.code}: {fault.detail}")
         length = int(places.lengths[number])
         if length < 0:
-            raise self._damaged(number, "it is lost in damage that begins before it")
+            raise self._damaged(number, "the damage begins before this record")
         if places.gzip and not places.members:
             return self._behind_damage(number, length)
         reader, members = self._open()
@@ -448,7 +449,7 @@ class _File:
         found = reader.size, entry.mtime_ns if entry is not None else 0
         if found != (places.size, places.mtime_ns):
             reader.close()
-            raise StorageError(f"`{self._shown}` was changed since its records were counted")
+            raise StorageError(f"`{self._shown}` was changed after its records were counted")
         members = None
         if places.members:
             members = MemberReader(reader, places.members, places.end, proven=places.proven)

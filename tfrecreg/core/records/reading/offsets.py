@@ -146,8 +146,8 @@ def _believed(
     places = RecordOffsets.sound(stamp, lengths)
     if places.end != stamp[0]:
         raise UsageError(
-            f"`{where}` is not the index of `{shown}`: its last record ends at byte {places.end}, "
-            f"but the file ends at byte {stamp[0]}"
+            f"`{where}` is not the index of `{shown}`: the index lists records up to byte "
+            f"{places.end}, but the file ends at byte {stamp[0]}"
         )
     return places
 
@@ -215,8 +215,8 @@ def _walked(reader: Reader, stamp: tuple[int, int]) -> RecordOffsets | None:
 def _scanned(
     storage: Readable, path: str, stamp: tuple[int, int], gzip: bool, shown: str, expected: int
 ) -> RecordOffsets:
-    """Offsets from the scanner, which continues after damage. As in `check`, lost records have
-    numbers.
+    """Offsets from the scanner, which continues after damage. Each lost record also gets a number,
+    as in `check`.
     """
     offsets, lengths = array("q"), array("q")
     faults: dict[int, Fault] = {}

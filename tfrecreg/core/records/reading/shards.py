@@ -1,4 +1,4 @@
-"""Gives consecutive numbers to the records of several shards, and reads one or many at once."""
+"""Gives consecutive numbers to records of several shards, and reads one or more records at once."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class ShardRecords:
         return sum(each.size for each in self.places) / max(1, len(self))
 
     def remember(self, shard: int, offsets: RecordOffsets) -> None:
-        """Keep the offsets of a shard that the caller has already found."""
+        """Keep the offsets that the caller has already found for a shard."""
         self._offsets[shard] = offsets
 
     def lengths_digest(self, shard: int) -> str:

@@ -32,7 +32,7 @@ _NEGATIVE = (1 << 63) - FOOTER_BYTES
 
 
 def of_rest(left: int) -> TensorflowOutcome:
-    """The outcome if the last `left` bytes of a stream do not begin a record."""
+    """The outcome if no record begins in the rest of a stream. `left` is the size of the rest."""
     return TensorflowOutcome.READS if left < HEADER_BYTES else TensorflowOutcome.STOPS
 
 
@@ -52,7 +52,7 @@ def of_misread(declared: Compression, head: bytes) -> TensorflowOutcome:
 
 
 def zlib_makes(data: bytes) -> int | None:
-    """Number of bytes, at most 12, that zlib decompresses; None if zlib reports an error."""
+    """Number of bytes that zlib outputs for `data`, at most 12; None if zlib reports an error."""
     made = 0
     try:
         while data and made < HEADER_BYTES:
@@ -70,9 +70,9 @@ class InputBuffer:
     Each call of zlib stops at the end of a member, of the buffer, or of the output space. If a
     call gives no output, TensorFlow reads more of the file. If the file was read to its end,
     TensorFlow stops, even if the buffer holds members that zlib has not seen. So these members are
-    lost if the last zlib call for the member before them gives no output. A call gives no output if
-    the member is empty, or if a buffer ended after the last byte with output and before the end of
-    the trailer.
+    lost if the last zlib call for the member before them gives no output. A call gives no output
+    in two cases. In the first case, the member is empty. In the second case, a buffer ended inside
+    the member, after the last byte that gives output.
     """
 
     def __init__(self) -> None:
@@ -89,11 +89,11 @@ class InputBuffer:
             self._made = 0
 
     def make(self, count: int) -> None:
-        """Record that `count` bytes were decompressed since the last call."""
+        """Add the number of bytes that were decompressed since the last call."""
         self._made += count
 
     def close(self, at: int, size: int) -> bool:
-        """Record a member's end; return whether TensorFlow treats it as the end of the file."""
+        """End a member. Return whether TensorFlow treats the member's end as the file's end."""
         made, self._made = self._made, 0
         if made:
             return False

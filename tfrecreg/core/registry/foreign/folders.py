@@ -59,7 +59,7 @@ _Member = tuple[Shard, ShardName]
 
 
 def shard_sets(shards: Iterable[Shard]) -> Iterator[tuple[str, list[_Member]]]:
-    """Each set and its files, in order of the sets' names, without files that belong to no set."""
+    """Each set and its files, in order of the sets' names. Files without a set are left out."""
     sets: dict[tuple[str, str], list[_Member]] = defaultdict(list)
     for shard in shards:
         name = _shard_name(shard)
@@ -90,7 +90,7 @@ SeenShards = Sequence[tuple[Shard, Seen]]
 def check_bare(
     tally: Tally, shards: Iterable[Shard], infos: Iterable[DescribedShards], seen: SeenShards
 ) -> list[UnnamedShards]:
-    """Compare files without a manifest with their sets, names and descriptions."""
+    """Check whether bare files agree with their sets, names and descriptions."""
     # A file that cannot be read still exists: sets include all files.
     unnamed = check_sets(tally, shards)
     for shard, part in seen:
@@ -109,7 +109,7 @@ def check_empty(
     tensorflow: TensorflowOutcome | None = TensorflowOutcome.READS,
 ) -> None:
     """Find shards without records. A bare file has SHD013 (records were probably lost) if the other
-    files of its split have enough records. Every other shard has SHD007.
+    files of its split have enough records. All other shards without records have SHD007.
     """
     counts = [(shard, part.end.records) for shard, part in seen if part.sound]
     files = Counter(shard.split for shard, _ in counts)
@@ -264,7 +264,7 @@ _Beside = dict[tuple[str, str], list[ShardName]]
 
 
 def _numbers_beside(known: _Beside, shard: Shard, name: ShardName) -> set[int]:
-    """The numbers of the files in the folder of `shard` that belong to the set of `name`."""
+    """The shard numbers that the set of `name` has in the folder of `shard`."""
     folder = shard.path.rpartition("/")[0]
     place = shard.storage.root, folder
     if place not in known:
@@ -337,8 +337,8 @@ DescribedShards = tuple[TfdsInfo, Sequence[Shard]]
 
 
 def descriptions(shards: Iterable[Shard]) -> tuple[list[DescribedShards], list[str]]:
-    """Read the `dataset_info.json` in the folders of shards. For each one, also returns a line that
-    describes it, or says why it cannot be used.
+    """Read the `dataset_info.json` in the folders of shards. For each `dataset_info.json`, also
+    return a line that describes this file, or says why this file cannot be used.
     """
     folders: dict[tuple[str, str], list[Shard]] = {}
     for shard in shards:
@@ -360,8 +360,9 @@ def descriptions(shards: Iterable[Shard]) -> tuple[list[DescribedShards], list[s
 
 
 def _check_described(tally: Tally, infos: Iterable[DescribedShards], seen: SeenShards) -> None:
-    """Compare the shards of each folder with its description: numbers of records (SHD003) and bytes
-    (SHD012), shards that it does not list (SHD005), and splits without any shard (SHD001).
+    """Compare the shards of each folder with the folder's description. Compares the numbers of
+    records (SHD003) and bytes (SHD012), and finds shards that the description does not list
+    (SHD005). In splits without checked shards, also finds missing shards (SHD001).
     :func:`check_sets` reports the other missing shards.
     """
     parts = {shard.path: (shard, part) for shard, part in seen}
@@ -409,7 +410,7 @@ def _check_split(
 
 
 def _check_absent(tally: Tally, split: InfoSplit, files: Sequence[str], near: Shard) -> None:
-    """Find SHD001: a split has no shards, not even shards that were not named for the check."""
+    """Find SHD001: no shard of a split is checked, and shards of this split are missing."""
     folder = near.path.rpartition("/")[0]
     try:
         listed = near.storage.list(folder, recursive=False)

@@ -1,8 +1,9 @@
 """Finds label maps next to shards, and the feature to which each map belongs.
 
-TensorFlow Datasets' ``label.labels.txt`` and a build's ``labels.json`` name their features. Label
-maps for TensorFlow's object detection do not: ``label_map.pbtxt`` (``item { id: 1 name: "cat" }``),
-``classes.txt``, ``labels.txt`` (each line has a name, with or without a number: ``3:cat``).
+The file name ``label.labels.txt`` of TensorFlow Datasets contains the feature ``label``. A build's
+``labels.json`` lists features. Label maps for TensorFlow's object detection name no feature:
+``label_map.pbtxt`` (``item { id: 1 name: "cat" }``), ``classes.txt``, ``labels.txt`` (each line has
+a name, with or without a number: ``3:cat``).
 """
 
 from __future__ import annotations
@@ -136,9 +137,9 @@ def names_beside(
 ) -> dict[str, list[str]]:
     """The class names of each feature, in order of their numbers, from the files next to shards.
 
-    All files for one feature must agree. A label map without a feature may also lie in the folder
-    above. It is for the first feature of :data:`_FOR` that the records have, unless another file
-    names the classes of that feature.
+    All files for one feature must agree. A label map that names no feature may also lie in the
+    folder above. Such a map is used for one feature: the first feature of :data:`_FOR` that is in
+    the records. If another file has the classes of this feature, the map is not used.
     """
     folders = {(storage.root, folder): storage for storage, folder in places}
     files = _files_in(folders)
@@ -164,7 +165,7 @@ def names_beside(
             shown = safe(_base(path))
             notes.append(
                 f"`{shown}` is not used, because no record has `image/object/class/label`, "
-                f"`image/class/label` or `label`; name its feature: --labels FEATURE={shown}"
+                f"`image/class/label` or `label`; specify another feature: --labels FEATURE={shown}"
             )
         elif feature not in own:
             shown = f"{storage.root.rstrip('/')}/{path}"

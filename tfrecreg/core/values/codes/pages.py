@@ -29,8 +29,8 @@ by this number plus 100. A group of types has one text and one hint::
 
     - SCH153 FLOAT_TYPE_HAS_NAN: There are NaN where the schema forbids them
 
-`records` is the code of findings about the records that cause the anomaly. The validator `schema`
-reports these findings. `records` is omitted if no single record is the cause.
+The value of `records` is a code. Under this code, the validator `schema` reports each record that
+causes the anomaly. `records` is omitted if no single record is the cause.
 """
 
 from __future__ import annotations
@@ -86,19 +86,19 @@ _TYPE = re.compile(r"^- (SCH1[0-9]{2}) ([A-Z0-9_]+): (.+)$", re.M)
 class _Anomaly(NamedTuple):
     code: Code
     record_code: str
-    """The code of the findings in which the validator `schema` reports records that cause the
-    anomaly. Empty if no single record is the cause.
+    """The code under which the validator `schema` reports each record that causes the anomaly.
+    Empty if no single record is the cause.
     """
 
 
 def anomaly_code(number: int) -> str:
-    """The name of the code for a number of `AnomalyInfo.Type`: ``SCH114`` for 14."""
+    """The name of the code for the value `number` of `AnomalyInfo.Type`: ``SCH114`` for 14."""
     return f"SCH{100 + number}"
 
 
 def record_code(code: str) -> str:
-    """The code of findings about records that cause the anomaly `code`. Empty if `code` is not the
-    code of an anomaly, or if no single record is the cause.
+    """The code under which the validator `schema` reports each record that causes the anomaly
+    `code`. Empty if `code` is not the code of an anomaly, or if no single record is the cause.
     """
     found = _anomalies().get(code) if code.startswith("SCH1") else None
     return found.record_code if found is not None else ""
