@@ -133,10 +133,10 @@ class Collate:
     The form of a batch depends only on the schema, not on the records:
 
     - A feature of fixed shape becomes one tensor, whose first dimension is the batch.
-    - A feature of varying length becomes one tensor. Its values are padded with zeros to the
-      longest value of the batch, or to `pad_to`. ``NAME/mask`` is false at the padding. Lists
-      of steps are padded as well, and their mask has the shape (batch, steps). A list whose steps
-      differ in length becomes a list of lists of tensors.
+    - A feature of varying length becomes one tensor. The values of each record are padded with
+      zeros to the length of the longest record in the batch, or to `pad_to`. ``NAME/mask`` is false
+      at the padding. Lists of steps are padded as well, and their mask has the shape (batch,
+      steps). A list whose steps differ in length becomes a list of lists of tensors.
     - A feature of images becomes one tensor of shape (batch, height, width, channels). With
       `pad_images`, the images are padded at the right and at the bottom, and ``NAME/mask`` has the
       shape (batch, height, width). If a record may have several images in a feature, the feature

@@ -351,7 +351,9 @@ class CocoDataset:
         return chosen
 
     def _annotation_files(self) -> list[AnnotationFile]:
-        """The annotation files. Without the option `annotations`, the usual places are searched."""
+        """The annotation files: those that the option `annotations` names, otherwise those in the
+        first usual place that has any JSON files.
+        """
         if self._options.annotations:
             given = map(split_and_path, self._options.annotations)
             return [self._annotation_file(path, split) for split, path in given]
@@ -529,7 +531,9 @@ class CocoDataset:
             self.remarks.append(paths_remark(split.name, "SRC116", moved, why))
 
     def _segments(self, split: CocoSplit, image_id: Id, moved: list[str]) -> str:
-        """The PNG of an image's panoptic segments; empty if the image has no such PNG."""
+        """The PNG of an image's panoptic segments; empty if the image has no panoptic
+        annotation.
+        """
         for table in split.tables:
             annotations = table.annotations.get(image_id)
             if table.task != "panoptic" or not annotations:

@@ -36,8 +36,9 @@ def tfrecreg_sources() -> Iterator[SourceRecord]:
 
 def _examine(preview: RawPreview) -> Recognition | None:
     """Recognize Parquet files if a README or a schema describes Hugging Face's features, or if the
-    paths are as on the Hub, such as `data/train.parquet`. Return None for other Parquet files if
-    folders are beside them, because the files' columns may hold paths into these folders.
+    paths are as on the Hub, such as `data/train.parquet`. Other Parquet files are a general match,
+    or None if folders are beside them, because the files' columns may hold paths into these
+    folders.
     """
     from tfrecreg.api import Recognition
 

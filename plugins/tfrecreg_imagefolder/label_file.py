@@ -170,7 +170,9 @@ def _is_outside(path: str) -> bool:
 
 
 def _named_columns(cells: Sequence[str]) -> tuple[int, int, int | None] | None:
-    """The places of the columns for files, labels and splits in a line of column names."""
+    """The places of the columns for files, labels and splits, if `cells` are the names of columns;
+    otherwise None.
+    """
     names = [cell.lower() for cell in cells]
     file, label, split = (
         next((at for at, name in enumerate(names) if name in known), None)

@@ -311,7 +311,8 @@ def list_class_folders(raw: Storage, options: ImageFolderOptions) -> Listing:
             f"no file is directly in the class folders {listed(names, most=3)} of "
             f"`{safe(raw.root, limit=4096)}`",
             hint="`--raw` takes the folder directly above the class folders or split folders; if "
-            "the class folders are right, set `--option layout=class` or `--option layout=split`",
+            "the class folders are right, set `--option layout=split` (class folders inside split "
+            "folders) or `--option layout=class`",
         )
     layout = "split/class/file" if in_splits else "class/file"
     return Listing(layout, names, entries, [*walk.left_out(), *remarks])

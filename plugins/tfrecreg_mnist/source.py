@@ -120,7 +120,7 @@ class IdxFile:
         if entry is None or entry.kind != "file":
             raise RawDataError(
                 f"`{file.path}` is neither a file nor a link to one",
-                hint="if DVC's cache lacks the link's target, run `dvc checkout` or `dvc pull`",
+                hint="if DVC's cache lacks the link's target, run `dvc pull`",
             )
         self._data = SpooledTemporaryFile(_HELD)  # noqa: SIM115  it lives as long as this object
         weakref.finalize(self, self._data.close)

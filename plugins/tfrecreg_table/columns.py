@@ -1,4 +1,5 @@
-"""Finds the type of each column in the column's values. The type decides the features and schema.
+"""Finds the type of each column from its values. The type decides the column's features and their
+schema.
 
 Values from a CSV are texts. From JSON and Parquet, they are integers, floats, booleans, texts,
 bytes, or lists of these. docs/sources/tables.md says how a column gets its type if no option states

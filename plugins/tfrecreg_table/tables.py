@@ -122,14 +122,14 @@ def _parse_column(text: str) -> Mapped:
         raise UsageError(
             f"the option `columns` has `{text}`, expected `NAME`, `NAME:TYPE`, "
             f"`NAME:TYPE=FEATURE`, `*` or `*:text`; types: {listed(COLUMN_KINDS, most=20)}; "
-            "`file`, `image`, `audio` and `video` take a path with one `{}`, as in "
+            "`file`, `image`, `audio` and `video` may have a path with one `{}`, as in "
             "`id:file(images/{}.jpg)`"
         )
     return found
 
 
 def unsafe_path(path: str) -> bool:
-    """Whether a path is absolute or leaves the raw folder, by the rules of any system."""
+    """Whether a path is absolute or might leave the raw folder, on at least one system."""
     parts = re.split(r"[/\\]", path)
     return not parts[0] or ".." in parts or "\0" in path or bool(re.match(r"[A-Za-z]:", path))
 
@@ -145,7 +145,9 @@ def is_table(name: str) -> bool:
 
 
 def split_of(path: str) -> str:
-    """The split at the start of a file name: `train` in `train-1.csv`; empty if there is none."""
+    """The usual split that a file name begins with: `train` for `train-1.csv`, `validation` for
+    `val.csv`; empty if there is none.
+    """
     match = re.match(r"([A-Za-z]+)(?:[-_.0-9].*)?\.", path.rpartition("/")[2], re.DOTALL)
     return usual_split(match[1]) if match else ""
 
@@ -430,7 +432,9 @@ class ParquetTable:
 
 
 def _flatten(value: Mapping[str, Any], above: str, found: dict[str, Any]) -> dict[str, Any]:
-    """Add the values of an object to `found`, except missing ones. Inner names are like `a/b`."""
+    """Add the values of an object to `found`, except missing ones. The name of an inner value
+    contains the outer names: `a/b`.
+    """
     for name, each in value.items():
         path = above + name
         if isinstance(each, dict):

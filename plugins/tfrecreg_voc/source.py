@@ -390,7 +390,9 @@ def _image_folders(folder: str) -> Iterator[str]:
 
 
 def _lists_of_splits(names: Sequence[str]) -> list[str]:
-    """Lists that define splits, except lists of one class and the union of `train` and `val`."""
+    """The lists that define splits, without lists of one class, and without `trainval` if `train`
+    and `val` are there as well.
+    """
     kept = [name for name in names if name.rpartition("_")[2] not in names or "_" not in name]
     has_union = {"train", "val", "trainval"} <= {*kept}
     return [name for name in kept if not (has_union and name == "trainval")]

@@ -219,8 +219,8 @@ def plain_rows(
     data: bytes, width: int, height: int
 ) -> list[tuple[float, float, float, float, float]] | None:
     """Class and box of each row of a label file. A box consists of left, top, width and height, in
-    pixels. The result is None if a row does not have five numbers, or if two rows are equal. If the
-    result is None, the caller reads the rows one by one.
+    pixels. The result is None if a row does not have five numbers, or if two rows give the same
+    class and box. If the result is None, the caller reads the rows one by one.
     """
     rows = []
     try:

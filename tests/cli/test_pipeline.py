@@ -127,7 +127,7 @@ def test_a_dataset_without_a_source_has_no_stage_that_builds_it(cli, configured)
         (
             {"dvc.yaml": "stages:\n  build-digits:\n    cmd: make\n"},
             (),
-            "the entry `build-digits` in `stages` of `dvc.yaml` is not from tfrecreg",
+            "the entry `build-digits` in `stages` of `dvc.yaml` was not written by tfrecreg",
         ),
         (
             {"dvc.yaml": "stages: [a]\n"},

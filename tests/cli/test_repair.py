@@ -17,7 +17,7 @@ FIRST = "digits-train.tfrecord-00000-of-00002"
 
 def test_what_was_made_again_is_told(cli: Any, digits_registry: Path) -> None:
     before = tree(digits_registry / "data")
-    shutil.rmtree(digits_registry / "versions")  # a sound copy would be taken from there
+    shutil.rmtree(digits_registry / "versions")  # an intact copy would be taken from there
     flip(digits_registry / "data/digits" / FIRST, 5100)
     assert cli("-C", digits_registry, "check", "digits").code == 1
     (digits_registry / "data/digits/labels.json").unlink()

@@ -1,8 +1,8 @@
 """Long sweeps, of which a run may try a part.
 
-A sweep tries every call of a command, or thousands of damaged files. `TFRECREG_SWEEP=2/3` tries the
-second third of each: of its positions, or of the parameters of a test with the mark `sweep`.
-Without the variable, as in CI, a run tries all.
+A sweep tries every call of a command, or thousands of damaged files. `TFRECREG_SWEEP=2/3` runs
+every third trial of each sweep, from trial 2 on. The trials are the positions of the sweep, or the
+parameters of a test with the mark `sweep`. Without the variable, as in CI, a run tries all.
 """
 
 from __future__ import annotations

@@ -211,8 +211,9 @@ class Making(Dataset):
     ) -> Release:
         """Freeze the build under a version number.
 
-        If the release `version` exists and has the content of the build, this release is returned.
-        If `version` is None, the newest release is returned if it has that content.
+        If the release `version` exists with the same content, class names and schema as the build,
+        this release is returned. If `version` is None, the newest release is returned if it was
+        made from this very build.
 
         Args:
             version: version number of the release, such as ``1.0.0``; None for the next number.

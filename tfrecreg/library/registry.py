@@ -72,8 +72,8 @@ if TYPE_CHECKING:
 
     class DatasetOrRelease(Dataset, Release):  # type: ignore[misc]  # both have a schema
         """The type of ``registry[name]``. A type checker cannot tell whether a text names a dataset
-        or a release. The type is not a union, because type checkers would then refuse each verb
-        that only datasets or only releases have.
+        or a release. If the type were a union, type checkers would refuse each verb that only
+        datasets or only releases have.
         """
 
 

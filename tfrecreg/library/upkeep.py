@@ -35,7 +35,7 @@ class Keeping(Registry):
     def audit(
         self, *names: str, base: str | None = None, fail_on: FailOnWord | None = None
     ) -> Report:
-        """Check the releases of datasets. The bytes of the releases are not read.
+        """Check the releases of datasets without reading their bytes.
 
         Args:
             names: names of datasets. If no name is given, all datasets are checked.
@@ -75,7 +75,7 @@ class Keeping(Registry):
     def pull(self, *, remote: str | None = None, **context: Unpack[Shown]) -> list[PullResult]:
         """Fetch the newest release of each dataset, and the builds that are missing from ``data/``.
 
-        A build is fetched if DVC's pointer to it names a release.
+        A build is fetched if DVC's pointer to it, or `dvc.lock`, names a release.
 
         Args:
             remote: name of the DVC remote. None means DVC's default remote.

@@ -125,7 +125,10 @@ class TestWhatWasThere:
 
     def test_files_in_the_folder_of_the_build_are_not_copied_over_themselves(self, adopter) -> None:
         path = put(adopter.data() / "train.tfrecord", example(1))
-        with pytest.raises(UsageError, match="is in the folder `data/pets`, and the new build"):
+        with pytest.raises(
+            UsageError,
+            match="is in the folder `data/pets`, and the new build would replace this folder",
+        ):
             adopter.adopt(path)
 
     def test_a_build_that_can_be_made_again_is_replaced(self, adopter, tmp_path) -> None:

@@ -280,7 +280,7 @@ def test_a_record_that_there_is_not(tmp_path: Path) -> None:
     with pytest.raises(NoSuchRecordError) as caught:
         list(head(target, Choice(at=20)))
     assert caught.value.message == (
-        f"there is no record 20 in `{tmp_path}/a.tfrecord`: the number of records is 20"
+        f"there is no record 20 in `{tmp_path}/a.tfrecord`: the shard has 20 records"
     )
 
 

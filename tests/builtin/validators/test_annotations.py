@@ -331,7 +331,10 @@ class TestOptions:
         [
             ({"imbalence": 3}, "`limits.annotations.imbalence` is not known; did you mean"),
             ({"imbalance": 1}, "`limits.annotations.imbalance` should be a number > 1"),
-            ({"text": "x"}, "`text` needs `label`, because `text` holds the names"),
+            (
+                {"text": "x"},
+                "`text` needs `label`, because `text` holds the names for the numbers in `label`",
+            ),
         ],
     )
     def test_an_option_that_makes_no_sense_is_refused(

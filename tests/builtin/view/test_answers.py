@@ -193,7 +193,7 @@ def test_wrong_questions_have_one_line(
         ("/api/t/1", 404, "there is no target 1"),
         ("/api/t/x", 400, "`target` should be a number, found `x`"),
         ("/api/t/0/record/7/0", 404, "there is no shard 7"),
-        ("/api/t/0/record/0/8", 404, "the number of records is 8"),
+        ("/api/t/0/record/0/8", 404, "the shard has 8 records"),
         ("/api/t/0/record/-1/0", 400, "`shard` should be a number, found `-1`"),
         ("/api/t/0/records?selection=abc", 400, "there is no selection `abc`"),
         (

@@ -100,7 +100,7 @@ def test_a_number_that_there_is_not_is_an_index_error(path: Path, number: int) -
     with pytest.raises(IndexError) as caught:
         read(path, number)
     assert isinstance(caught.value, NoSuchRecordError)
-    expected = f"there is no record {number} in `{path}`: the number of records is 60"
+    expected = f"there is no record {number} in `{path}`: the shard has 60 records"
     assert caught.value.message == expected
     assert caught.value.exit_code == 2
 
@@ -111,7 +111,7 @@ def test_a_shard_may_be_empty(tmp_path: Path, empty: bytes) -> None:
     path.write_bytes(empty)
     with Records(path) as records:
         assert list(records) == []
-    with pytest.raises(NoSuchRecordError, match=r"no record 0 in `.*`: the number of records is 0"):
+    with pytest.raises(NoSuchRecordError, match=r"no record 0 in `.*`: the shard has 0 records"):
         read(path, 0)
 
 

@@ -1,4 +1,4 @@
-"""Finds the shards to adopt and their splits, order and names. Also finds other tools' files."""
+"""Finds the shards to adopt, with splits, order and names, and other tools' files beside them."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class FilesBeside:
     """One line per file or folder that is used, left out or unreadable."""
 
     def splits(self) -> dict[str, str]:
-        """The splits of the shards that are listed in a description, by the path of the shard."""
+        """The split of each shard that a description lists, by the path of the shard."""
         found: dict[str, str] = {}
         for info, shards in self.infos:
             normal = normal_splits(split.name for split in info.splits)

@@ -328,8 +328,9 @@ class DerivedSource(Source):
             yield from self._entries()
 
     def _with_classes(self, expression: str) -> ClassListing:
-        """Pairs of an entry and its class. The class of an item is the value of the SQL expression,
-        or the new name of this class. Other entries have the class None.
+        """A function that yields each entry with its class. The class of an item is the value of
+        the SQL expression, renamed according to the option `classes`. Other entries have the class
+        None.
         """
         from tfrecreg.builtin.query.where import record_texts  # DuckDB, for strata alone
 

@@ -252,8 +252,9 @@ def look_for(
     content: bool,
     progress: Progress = SILENT,
 ) -> dict[str, ObjectFault]:
-    """Find the first fault of each folder in the remote. The result maps the hash of a folder to a
-    fault. If the remote has all objects of a folder, the result omits this folder. Changes nothing.
+    """Find the first fault of each folder in the remote. The result maps the hash of a folder to
+    the fault. If the result omits a folder, the remote has all objects of this folder. Changes
+    nothing.
     """
     with opened(root, "dvc status --cloud") as repo:
         there, _ = remote_objects(repo, remote, "status")
@@ -324,7 +325,9 @@ class _Objects:
         return [ObjectFault(folder.name, path, what) for folder, path in self._uses[oid]]
 
     def cached(self, oid: str) -> bool:
-        """Whether the cache has an object. Compares sizes, or hashes if the size is unknown."""
+        """Whether the cache has an object: one of the right size or, if the size is unknown, with
+        the right hash.
+        """
         path, size = Path(self._cache.oid_to_path(oid)), self.sizes[oid]
         if size is None:
             return has_object(str(path), oid)

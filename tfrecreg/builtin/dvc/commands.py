@@ -65,8 +65,8 @@ def pull_command(session: Session, references: tuple[str, ...], remote: str | No
     compared with the release, whether it comes from DVC's cache or from the remote. Damaged objects
     in DVC's cache are fetched again.
 
-    Without a REF, fetches the latest release of each dataset. If data/ lacks a build, and DVC's
-    pointer or `dvc.lock` has the hash of a release for this build, also fetches the build.
+    Without a REF, fetches the latest release of each dataset. Also fetches each build that data/
+    lacks, if DVC's pointer or `dvc.lock` names the hash of a release.
     """
     from tfrecreg.builtin.dvc.transfer import pull, pull_needed
     from tfrecreg.core.terminal.console import line

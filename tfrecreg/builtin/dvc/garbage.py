@@ -59,8 +59,9 @@ def gc(
     - `catalog`: catalogs whose shard is in no manifest
     - `dvc`: objects of unreferenced builds in DVC's cache. A build is referenced if a release, a
       pointer or a pipeline names the build, in the working tree or in a branch, tag or stash. An
-      object is also kept if a link in `data/` or `versions/` leads to the object. Nothing is
-      removed from a cache outside the repository, because other repositories may use such a cache.
+      object is also kept if a link in `data/` or `versions/` leads to the object. Objects of
+      other data are kept. Nothing is removed from a cache outside the repository, because other
+      repositories may use such a cache.
 
     The locks of all datasets and of DVC are held from the search to the removal, so that no other
     command changes this registry in between.

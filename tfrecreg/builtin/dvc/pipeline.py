@@ -250,7 +250,8 @@ def _to_write(
             ours[name] = entry
         elif section == "stages" or _path(there) != entry["path"]:
             raise UsageError(
-                f"the entry `{name}` in `{section}` of `{PIPELINE_NAME}` is not from tfrecreg"
+                f"the entry `{name}` in `{section}` of `{PIPELINE_NAME}` was not written by "
+                "tfrecreg"
             )
     return ours
 

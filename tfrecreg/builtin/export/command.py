@@ -38,8 +38,8 @@ def command(
     `tfds.builder_from_directory(DIR)`. `--to index` writes the shards, each with an index in the
     format that DALI's `tfrecord2idx` and the package tfrecord use. `--to croissant` writes the
     unchanged shards, and describes them in `croissant.json` with the sha256 of every file. `--to
-    tfx` writes examples, statistics and schema in the same formats as TFX's ExampleGen,
-    StatisticsGen and SchemaGen. Shards are hard links where possible: never edit them in place.
+    tfx` writes examples, statistics and schema in the layout of TFX's ExampleGen, StatisticsGen and
+    SchemaGen. Shards are hard links where possible: never edit them in place.
 
     `--to files` copies all files unchanged, with the manifest. Every command can read the copy. For
     this format, DIR may be a URL: s3://bucket/folder. If a file with the right bytes is already at

@@ -294,7 +294,7 @@ def _shaped(rule: SchemaFeature, leaf: Json, notes: list[str]) -> Json:
         return _sequence(leaf, shape[0] or 0)
     notes.append(
         f"`{safe(rule.name)}` is exported as plain values: TFDS supports images, texts and "
-        "classes only in flat lists"
+        "classes only as single values or in flat lists"
     )
     return _shaped(rule, _tensor(rule), notes)
 

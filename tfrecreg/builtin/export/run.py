@@ -62,7 +62,9 @@ from tfrecreg.core.workers.local import LocalEngine
 
 
 def copy_other_files(dataset: ExportedDataset, folder: Storage) -> None:
-    """Copy all files except the shards of a build or release to a folder that has these shards."""
+    """Copy the files of a build or release, except its shards, to a folder that already has the
+    shards.
+    """
     source, manifest = dataset.resolved.storage(), dataset.manifest
     for entry in manifest.files:
         copy_verified(source, folder, entry)

@@ -109,7 +109,9 @@ class ShownRecord(ShortRepr):
         return [(each.name, _kind(each.kind, each.count), each.shown) for each in self.features]
 
     def _repr_html_(self) -> str:
-        """HTML for a notebook: the record's place, features and images. Objects are drawn."""
+        """HTML for a notebook: the record's place, features and images, with objects drawn over the
+        first image.
+        """
         from tfrecreg.core.images.drawing import draw_over
 
         key = "" if self.key is None else f", key {self.key}"

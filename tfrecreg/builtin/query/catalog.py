@@ -123,7 +123,9 @@ class CellColumns(msgspec.Struct, frozen=True, order=True):
 
 
 class CatalogEntry(msgspec.Struct, frozen=True):
-    """The entry of a shard's catalog, stored in the metadata of the catalog's file of records."""
+    """What the catalog of one shard contains, stored in the metadata of the catalog's file of
+    records.
+    """
 
     shard: str
     """Hex blake3 of the bytes of the shard."""

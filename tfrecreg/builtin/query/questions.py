@@ -1,8 +1,8 @@
 """The validator `questions` checks whether answers meet the expectations of a gate.
 
 The check makes the catalogs while it reads the records, because it never trusts the cache. At the
-end, it deletes these catalogs. Without `equals`, `at_least` and `at_most`, the answer must have no
-rows.
+end, it deletes these catalogs. If none of `equals`, `at_least` and `at_most` is given, the answer
+must have no rows.
 """
 
 from __future__ import annotations

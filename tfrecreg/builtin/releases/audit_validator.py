@@ -1,9 +1,9 @@
 """The `registry` validator: checks that releases are unchanged and their numbers follow the rules.
 
 The validator examines manifests, schemas and git's history, but no shards. If the target is a
-release, the problems of that release are reported. For example, a later release names that release
-as its parent, but with a different digest. If the target is a build, the problems of all releases
-of the dataset are reported, because the next release follows these releases.
+release, the problems of that release are reported. One such problem is a later release that names
+the release as its parent, but with a different digest. If the target is a build, the problems of
+all releases of the dataset are reported, because the next release follows these releases.
 """
 
 from __future__ import annotations

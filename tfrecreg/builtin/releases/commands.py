@@ -168,7 +168,7 @@ def audit_command(
     output: str | None,
     saved: str | None,
 ) -> int:
-    """Check the releases of datasets, without their bytes.
+    """Check the releases of datasets without reading their bytes.
 
     Checks manifests, version numbers, parents and git history, and whether today's schemas parse.
     NAME is a dataset. Without NAME, all datasets of the registry are checked.

@@ -110,8 +110,8 @@ def release(
         version = choose_number(request.name, version, request.bump, before, step, versions, hint)
         if hint:
             progress.note(
-                "a smaller version number might be legal, but the bytes to prove this are missing "
-                f"here: {hint}"
+                "a smaller number might be legal, but the bytes to prove this are missing here: "
+                f"{hint}"
             )
         record = recall(registry, request.name, build.digest)
         if record is not None and (changed := raw_changed(record)) is not None:
@@ -292,7 +292,10 @@ def choose_number(
             f"`{version}` understates the change since {before}: it is {change.level}, "
             f"not {said}: {safe('; '.join(change.reasons), limit=2000)}"
         )
-        unsure = f". A smaller number might be legal, but bytes to prove it are missing: {hint}"
+        unsure = (
+            ". A smaller number might be legal, but the bytes to prove this are missing here: "
+            f"{hint}"
+        )
         advice = f"{legal}{unsure if hint else ''}"
         raise _refused(REG001, name, version, message, advice)
     above = [each for each in versions if each > version and each.major == version.major]

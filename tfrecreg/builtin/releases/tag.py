@@ -181,7 +181,9 @@ def _lacks(release: Release, commit: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class YankResult(TagResult):
-    """The result of yanking a release. A GTO tag in `made` or `there` deregisters the version."""
+    """The result of yanking a release. The GTO tag in `made` or `there`, if any, deregisters the
+    version.
+    """
 
     yank: Yank
     """The yank of the release, which may have existed before."""

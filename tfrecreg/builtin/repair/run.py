@@ -350,7 +350,7 @@ def repair(
 ) -> RepairResult:
     """Rebuild missing and damaged files of a build or a release, byte for byte.
 
-    Sound copies come from another folder of the registry or from DVC. If a file has no copy, its
+    Intact copies come from another folder of the registry or from DVC. If a file has no copy, its
     intact records are kept, and its other records are made from the raw data. New files are written
     to a new folder, and intact files are linked there. Then all bytes of the new folder are read
     back and compared with the manifest. If they match, the new folder replaces the old folder.

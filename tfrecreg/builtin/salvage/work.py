@@ -184,8 +184,8 @@ class ShardSalvage:
         return repeated
 
     def _repeated(self, batch: RecordBatch, *, unsound: bool) -> frozenset[int]:
-        """Positions of the records that equal an earlier record of the shard. Damaged gzip may have
-        repeated the earlier record.
+        """Positions of the records that damaged gzip may have repeated: the records come from a
+        damaged gzip member and equal an earlier record.
         """
         if self._clean is None or self._original.compression == "none":
             return frozenset()
@@ -244,8 +244,8 @@ class ShardSalvage:
         ends.
 
         The first fault is the reason for the cut. A later fault is the reason only for the bytes
-        after the later fault. The scanner reports gzip damage only once. So if the bytes before
-        `to` have no fault of their own, the last gzip damage is the reason.
+        from that fault on. The scanner reports gzip damage only once. So if the bytes before `to`
+        have no fault of their own, the last gzip damage is the reason.
         """
         start, self._at = self._at, to
         self._catch_up(start)
@@ -266,7 +266,7 @@ class ShardSalvage:
         self._cut_run(run)
 
     def _catch_up(self, start: int) -> None:
-        """Copy damaged gzip members into the quarantine: those that the scanner has left behind."""
+        """Copy into the quarantine the damaged gzip members that the scanner has already passed."""
         for begin, end in self._original.catch_up(start):
             pieces = self._quarantine.add(self._original.file(begin, end), "file", begin)
             detail = "" if self._last is None else self._last.detail

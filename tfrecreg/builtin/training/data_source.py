@@ -48,7 +48,7 @@ from tfrecreg.core.values.errors import (
     RefusedError,
     UsageError,
 )
-from tfrecreg.core.values.text import safe
+from tfrecreg.core.values.text import count, safe
 
 
 class DataSource(ReadsBatches, Sequence[Any]):
@@ -401,7 +401,8 @@ class DataSource(ReadsBatches, Sequence[Any]):
         position = operator.index(record)
         if not -len(self) <= position < len(self):
             raise NoSuchRecordError(
-                f"there is no record {position} in `{self.name}`, which has {len(self)}"
+                f"there is no record {position} in `{self.name}`: the source has "
+                f"{count(len(self), 'record')}"
             )
         return self._selection.number(position % len(self))
 

@@ -358,9 +358,10 @@ def _local_copy(
 ) -> LocalStorage:
     """Copy the shards, their indexes and the schema from the URL of a build.
 
-    The copy is a folder in the user's cache. The folder's name is the digest of the manifest. A
-    file appears in the folder only after its digest has matched the manifest. The file is then not
-    fetched again. tfrecreg never removes the files, but you may delete the folder at any time.
+    The copy is a folder in the user's cache. The folder's name is a digest of the manifest's
+    file. A file appears in the folder only after its digest has matched the manifest. The file is
+    then not fetched again. tfrecreg never removes the files, but you may delete the folder at any
+    time.
     """
     cache = user_cache()
     if cache is None:

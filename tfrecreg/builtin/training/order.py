@@ -178,7 +178,7 @@ class Order:
         }
 
     def resumed(self, states: Sequence[Mapping[str, Any]]) -> Order:
-        """The rest of an interrupted epoch, for the same host as this order.
+        """The rest of an interrupted epoch, for the host of this order.
 
         `states` describe how far the epoch was read.
 

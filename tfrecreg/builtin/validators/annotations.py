@@ -161,8 +161,8 @@ class AnnotationsVisitor(Visitor):
             self._look_at(batch, position, example)
 
     def _look_at_table(self, tables: Tables, table: Table) -> Sequence[int]:
-        """Count the labels of records of one layout. Return the positions of the other records,
-        which have to be checked one by one.
+        """Count the labels of the records of one layout. Return the positions of those records that
+        were not counted and have to be checked one by one.
         """
         positions = table.positions
         if not OF_OBJECTS.isdisjoint(table.columns):
@@ -285,7 +285,7 @@ class AnnotationsValidator(Validator):
         return key_from(repr(labels), repr(maps))
 
     def explains(self, own: Sequence[Finding], others: Sequence[Finding]) -> Iterator[Finding]:
-        """The findings about box sides whose records a finding about whole boxes also covers."""
+        """The findings about box sides, if a finding about whole boxes covers all their records."""
         boxes = [each for each in own if each.code == ANN002.code]
         for other in others:
             if other.code in _SIDES and any(_is_side_of(each, other) for each in boxes):

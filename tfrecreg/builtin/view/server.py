@@ -1,8 +1,8 @@
 """The server of the viewer, which listens on the loopback address and checks all requests.
 
-A page of another site can send requests to this server. DNS rebinding even makes the host name of
-that site lead to this server. So `Host` and `Origin` must name this server, and every request needs
-the token.
+A page of another site can send requests to this server. With DNS rebinding, even the host name of
+that site can point to this server. So `Host` and `Origin` must name this server, and every request
+needs the token.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from tfrecreg.core.values.errors import (
     TfrecregError,
 )
 from tfrecreg.core.values.shards import in_reading_order
-from tfrecreg.core.values.text import safe
+from tfrecreg.core.values.text import count, safe
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +113,8 @@ class ViewedShards:
         seen = self.shards[shard]
         if not 0 <= record < seen.records:
             raise NoSuchRecordError(
-                f"there is no record {record} in `{seen.name}`: the number of records is "
-                f"{seen.records}"
+                f"there is no record {record} in `{seen.name}`: the shard has "
+                f"{count(seen.records, 'record')}"
             )
         return int(self.starts[shard]) + record
 

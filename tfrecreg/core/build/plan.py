@@ -91,8 +91,9 @@ class Base:
 
 
 def find_base(registry: Registry, dataset: str, wanted: str | None) -> Base | None:
-    """The release that `wanted` names; by default, the latest release. None if `wanted` is
-    ``none``, or if the dataset has no release."""
+    """The release that `wanted` names; by default, the latest release, or None if no release is
+    left that was not yanked. None if `wanted` is ``none``.
+    """
     if wanted == "none" or (wanted is None and not not_yanked(registry.dataset(dataset))):
         return None
     text = wanted or "latest"

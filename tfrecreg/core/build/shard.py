@@ -212,7 +212,9 @@ def keep_shard(task: BuildTask) -> MadeShard | None:
 
 
 def _link(folder: Storage, shard: PlannedShard) -> bool:
-    """Link a base's shard and the shard's index into the folder. False if the shard has changed."""
+    """Link the base's shard and the shard's index into the folder. False if the shard's file is
+    missing or its bytes changed.
+    """
     base = shard.base
     if base is None or base.path is None or not _has(base.storage, base.path, base.entry.blake3):
         return False

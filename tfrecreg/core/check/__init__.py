@@ -1,1 +1,1 @@
-"""The check: it reads the bytes once for all validators, applies the gate and writes a report."""
+"""The check: it reads the bytes once for all validators, applies the gate and makes a report."""

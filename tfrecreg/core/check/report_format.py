@@ -66,13 +66,15 @@ class ReportContext:
 
 
 class ReportFormat(ABC):
-    """Writes the reports of a call as one document. Each call makes an object without arguments."""
+    """Writes the reports of a call as one document. Each call creates one object of the class,
+    without arguments.
+    """
 
     def look(self, target: Target) -> Sequence[Validator]:
         """Validators that look at the records in the same pass as the check, but make no findings.
 
-        Called once before each target is read. :meth:`render` uses the data of these validators.
-        Not called by `gate`, which reads no records.
+        Called once for each target, before the target is read. :meth:`render` uses the data of
+        these validators. Not called by `gate`, which reads no records.
         """
         del target
         return ()

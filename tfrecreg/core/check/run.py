@@ -258,8 +258,9 @@ class _Check:
         return error_report(name, error)
 
     def _target(self, found: Built) -> Target:
-        """The target, with the raw data to measure. The option `raw` is their folder. By default, a
-        build whose manifest lists no raw files has the folder of the configuration.
+        """The target, with the raw data to measure. The option `raw` names their folder. Without
+        this option, the folder in the configuration is used, but only for a build whose manifest
+        lists no raw files.
         """
         raw = self.options.raw
         if raw is None and isinstance(found, Resolved) and found.kind == "build":

@@ -76,7 +76,9 @@ def _shape(image: bytes) -> tuple[int, int, int] | None:
 
 
 def _inflated(image: bytes, header: bytes, size: int) -> bytes | None:
-    """The filtered rows of an image with one chunk of pixels; None for other or damaged images."""
+    """The filtered rows of an image whose only chunk between IHDR and IEND is one IDAT; None for
+    other or damaged images.
+    """
     start = len(header)
     if not image.startswith(header) or not image.endswith(_END):
         return None

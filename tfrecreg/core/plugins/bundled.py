@@ -75,7 +75,7 @@ _COMMANDS_BY_GROUP = {
         "gate": ("cli.check:", "Judge the report of a check under today's gate and waivers"),
         "audit": (
             "builtin.releases.commands:",
-            "Check the releases of datasets, without their bytes",
+            "Check the releases of datasets without reading their bytes",
         ),
         "repair": ("builtin.repair", "Rebuild missing and damaged files, byte for byte"),
         "salvage": ("builtin.salvage", "Write the undamaged records of damaged shards"),

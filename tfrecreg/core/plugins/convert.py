@@ -146,7 +146,9 @@ class ShardConversion:
                     break
                 found += digest
         except (ValueError, LookupError, OSError, RuntimeError) as error:
-            raise FailureError(f"`{task.name}` cannot be read after the export: {error}") from error
+            raise FailureError(
+                f"`{task.name}` was written, but cannot be read back: {error}"
+            ) from error
         if not what and len(found) < len(expected):
             what = f"record {len(found) // DIGEST_BYTES} is missing"
         if what:

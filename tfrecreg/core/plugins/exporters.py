@@ -410,7 +410,7 @@ def written_records(task: ShardToExport) -> Iterator[bytes]:
         for event in scan(task.folder, task.name, declared="none", digest=False):
             if isinstance(event, Fault):
                 raise FailureError(
-                    f"`{task.name}` cannot be read after the export: {event.code} at byte "
+                    f"`{task.name}` was written, but cannot be read back: {event.code} at byte "
                     f"{event.offset}: {event.detail}"
                 )
             if isinstance(event, RecordBatch):

@@ -187,9 +187,9 @@ E = TypeVar("E", bound=BaseException)
 
 
 def traced(error: E) -> E:
-    """Return the error unchanged. The caller shows the error as one line. If `TFRECREG_DEBUG` is
-    set, first write the error's traceback to stderr. The traceback includes all causes of the
-    error, even causes that messages omit.
+    """Return the same error. The caller shows the error as one line. If `TFRECREG_DEBUG` is set,
+    first write the error's traceback to stderr. The traceback includes all causes of the error,
+    even causes that messages omit.
     """
     if os.environ.get(DEBUG, "") in ("", "0"):
         return error

@@ -333,8 +333,9 @@ class GzipStream(ByteStream):
         return head, header
 
     def _tail(self) -> int | None:
-        """The number of bytes that zlib decompresses from the rest of the file; None if zlib
-        reports an error: see :class:`Damage`. A long input without output counts as an error.
+        """The number of bytes, at most 12, that zlib decompresses from the rest of the file; None
+        if zlib reports an error: see :class:`Damage`. At most :data:`HEADER_LIMIT` bytes are read.
+        If so many bytes give no output, this counts as an error.
         """
         rest = self._file.read(self._member, HEADER_LIMIT)
         made = zlib_makes(rest)

@@ -146,7 +146,7 @@ class GzipEncoder:
 def ends_badly(end: int) -> bool:
     """Whether TensorFlow may lose the data after a member that ends at byte `end` of the file.
 
-    TensorFlow loses the data under two conditions. First, TensorFlow's buffer ends after the
+    TensorFlow loses the data if two conditions hold. First, TensorFlow's buffer ends after the
     member's last byte that gives output, but before the end of the member's trailer. Second, the
     next read reaches the end of the file. :mod:`tfrecreg.core.records.reading.tensorflow_reader`
     explains why. Other buffer sizes in use are multiples of the default.

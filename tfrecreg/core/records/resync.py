@@ -9,8 +9,8 @@ A header alone is never trusted. These tests are done, the cheapest and most rel
 3. The **gap test** tries each later header: do all bytes before the header form one record with a
    correct data checksum? The test finds the true end of a record whose payload contains TFRecords.
    If a row of sound records ends exactly at the later header, the test passed by coincidence. The
-   row cannot lie inside a payload, because such a row would end before the payload's own checksum.
-   So the records of the row are accepted.
+   row cannot lie inside a payload, because a row inside a payload would end before the payload's
+   own checksum. So the records of the row are accepted.
 4. The first place at which both checksums of a record are correct.
 
 After tests 1 to 3 the number of records is exact. After test 4 the number of lost records is

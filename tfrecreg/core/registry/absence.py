@@ -241,7 +241,8 @@ def expects_schema(dataset: Dataset) -> bool:
 
 def expect_same_schema(dataset: Dataset, default: str, *, drafted: bool = False) -> None:
     """Refuse the source's schema `default` if the build or newest release has another schema.
-    Without a build and a release, refuse `default` if the configuration has the path of a schema.
+    If there is neither a build nor a release, refuse `default` if the configuration has the path of
+    a schema.
     """
     name, path = dataset.name, dataset.schema_path
     own = "the draft from the data" if drafted else "the source's own schema"

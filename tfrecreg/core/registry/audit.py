@@ -265,7 +265,9 @@ def fork_issue(dataset: str, link: Link, other: Link, where: str = "") -> Issue:
 
 
 def left_out_issue(dataset: str, link: Link, other: Link, there: Version, where: str) -> Issue:
-    """An issue: the newest release of another MAJOR number is not among a release's parents."""
+    """An issue: a release was made without the newest release of another MAJOR number that it
+    skipped.
+    """
     has = f", which {where} has"
     of_link, of_other = (has + ",", "") if there == link.version else ("", has)
     return _issue(

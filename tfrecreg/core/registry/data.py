@@ -56,7 +56,9 @@ if TYPE_CHECKING:
 
 
 class Data(ABC):
-    """The data for one word of a user: a :class:`Build`, `Release`, `FolderBuild` or `Files`."""
+    """The data that one word of the user names: a :class:`Build`, `Release`, `FolderBuild` or
+    `Files`.
+    """
 
     kind: ClassVar[Literal["build", "release", "files"]]
 

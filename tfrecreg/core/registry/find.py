@@ -207,7 +207,7 @@ def _build_of(shards: Sequence[Shard], notes: list[str]) -> Built | None:
 
 
 def display_name(words: Sequence[str]) -> str:
-    """The first of `words`, and the number of other words. A glob may stand for many words."""
+    """The first three of `words`, and the number of the others. A glob may stand for many words."""
     shown = " ".join(safe(word) for word in words[:_NAMED])
     more = len(words) - _NAMED
     return f"{shown} and {more} more" if more > 0 else shown

@@ -488,7 +488,7 @@ def is_own_manifest(data: bytes) -> bool:
 
 def build_digest(data: bytes) -> str:
     """The digest of a build's manifest, computed from the manifest of the build's release. The
-    fields of the release are left out. Fields that this package does not know are included.
+    fields that the release adds are left out. Fields that this package does not know are included.
     """
     plain: dict[str, Any] = strict_json(data)
     plain.pop("release", None)

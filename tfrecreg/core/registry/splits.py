@@ -63,8 +63,8 @@ def find_ranges(words: str, shards: Mapping[str, Sequence[int]]) -> list[tuple[s
 
 
 def find_numbers(words: str, shards: Mapping[str, Sequence[int]]) -> list[range]:
-    """The range of records of each part of an expression. The records are numbered across all
-    splits in `shards`.
+    """The ranges of records that an expression selects, in the order of its parts. The records are
+    numbered across all splits in `shards`.
     """
     counts = [sum(each) for each in shards.values()]
     starts = dict(zip(shards, accumulate(counts, initial=0), strict=False))

@@ -127,7 +127,7 @@ class Transaction:
 
     def plan_stage(self, plan: str) -> Storage:
         """The staging folder of a plan. From this folder, an unfinished build can be resumed. When
-        a build of the dataset is published, the folder is removed.
+        a build that was staged in such a folder is published, all of these folders are removed.
         """
         return self._storage.below(f"{self._stage}/{_PLAN}{plan[:16]}")
 
@@ -343,7 +343,9 @@ def _settle_beside(dataset: Dataset, stage: str) -> None:
 
 
 def _complete_exchanges(storage: Storage, dataset: str) -> None:
-    """Finish each interrupted exchange of two folders. Some systems have no atomic exchange."""
+    """Finish each exchange of two folders that a kill interrupted. This occurs only on systems
+    without an atomic exchange.
+    """
     for entry in list(storage.list(f"{layout.stage_folder(dataset)}/{_SWAP}", recursive=False)):
         if entry.path.endswith(ASIDE):
             swap = entry.path.removesuffix(ASIDE)

@@ -11,7 +11,7 @@ Where the meaning of a schema is unclear, these rules apply:
 - A **shape** fixes the number of values if the feature is present, but does not require the
   feature. TFDV, in contrast, requires it in every example.
 - A feature whose **kind is not set** counts as missing. An **empty list** counts as present, but
-  has no values. TFDV and `tf.io.parse_example` treat unset kinds and empty lists in the same way.
+  has no values. TFDV and `tf.io.parse_example` follow both of these rules.
 - If the check has an **environment**, records should not have the features that this environment
   excludes. TFDV has the same rule. Without an environment, every feature is expected.
 - The **stages** PLANNED, ALPHA, DEPRECATED, DISABLED, DEBUG_ONLY and VALIDATION_DERIVED exclude a

@@ -36,10 +36,10 @@ def schema_images(target: Target) -> tuple[str, ...]:
 class ImageFeatures:
     """The features of one shard that hold encoded images.
 
-    If a record has the feature :data:`ENCODED`, this feature is the record's only image feature.
-    The exception is a schema that names image features, but not :data:`ENCODED`. In any other
-    record, the image features are those that the schema names. If the schema names none, a feature
-    holds images if its value begins like an image in one of the first records.
+    If a record has the feature :data:`ENCODED`, and the schema names this feature or no image
+    feature, it is the record's only image feature. Otherwise, the image features are those that the
+    schema names. If the schema names none, a feature holds images if its value begins like an image
+    in one of the first records.
     """
 
     def __init__(self, named: tuple[str, ...] = ()) -> None:

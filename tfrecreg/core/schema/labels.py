@@ -30,7 +30,7 @@ class AnnotationsOptions:
     label: _Text | None = None
     """The feature of class numbers, if it has an unusual name."""
     text: _Text | None = None
-    """The feature that names the classes of the feature `label`."""
+    """The feature with the class names for the numbers in the feature that `label` names."""
     label_map: _Text | None = None
     """Path of a file of class names: see `label_maps`. Overrides the manifest."""
     imbalance: Annotated[float, Meta(gt=1)] | None = None

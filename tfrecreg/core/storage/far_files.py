@@ -44,7 +44,7 @@ _JOINED_BYTES = 1 << 18
 
 
 class Staging:
-    """Keeps ranges of a block's bytes in memory, under the block's name. Safe for threads."""
+    """Keeps byte ranges of blocks in memory, under the blocks' names. Safe for threads."""
 
     def __init__(self) -> None:
         self._lock = Lock()

@@ -117,9 +117,9 @@ class Writer(Unfinished, Protocol):
 class Readable(Protocol):
     """A tree of files under one root, which is a folder or a URL. Picklable, for worker processes.
 
-    `open`, `read` and `list` follow every symbolic link in a path, even a link out of the root,
-    because raw data and caches are often such links. `stat` follows a link out of the root only
-    with ``follow="all"``.
+    `open`, `read` and `list` follow every symbolic link in the path that they are given, even a
+    link out of the root, because raw data and caches are often such links. `stat` follows a link
+    out of the root only with ``follow="all"``.
     """
 
     @property

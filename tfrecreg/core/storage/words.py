@@ -135,8 +135,8 @@ def look_ahead(files: Iterable[tuple[Readable, str]]) -> None:
     """Get the facts about many shards with one listing. Call it in a block of
     :func:`~tfrecreg.core.storage.paths.looks_remembered`, which keeps these facts.
 
-    Files that are not shards are ignored: a listing by the beginning that arbitrary names share
-    could return any number of other files.
+    Files that are not shards are ignored: many other files may have names with the same beginning,
+    and a listing by that beginning would return all of them.
     """
     sets: dict[tuple[Readable, str], list[str]] = {}
     for storage, path in files:

@@ -29,7 +29,7 @@ class Severity(str, Enum):
 
 class TensorflowOutcome(str, Enum):
     """What TensorFlow does at a fault. It reads the file with the compression that the manifest
-    states. If there is no manifest, TensorFlow uses the file's own compression:
+    states. If there is no manifest, TensorFlow uses the file's own compression. See
     https://github.com/tfrecreg/tfrecreg/tree/main/docs/integrity.md
     """
 

@@ -172,7 +172,8 @@ def test_a_file_that_reads_otherwise_is_noticed(
 
 
 def test_a_file_that_cannot_be_read_again_is_noticed(nasty: ShardToExport) -> None:
-    with pytest.raises(FailureError, match=r"^`out` cannot be read after the export: no archive"):
+    message = r"^`out` was written, but cannot be read back: no archive"
+    with pytest.raises(FailureError, match=message):
         ShardConversion(Faulty(FORMATS["webdataset"](), "breaks"))(nasty)
 
 

@@ -5,7 +5,7 @@ with a mark: a negative number, which encodes the place, and an empty payload. R
 selected, remote or large are read by their numbers, because TensorFlow's reader would also read all
 preceding records.
 
-An error of :func:`checked_map` contains the shard, the record and the key. A batch that fails is
+An error of :func:`checked_map` names the shard, the record and the key. A batch that fails is
 dropped, which leaves a gap in the numbers of the batches. Records are examined one by one only
 after such a gap.
 """

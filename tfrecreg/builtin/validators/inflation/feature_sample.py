@@ -248,8 +248,8 @@ class FeatureSample:
                 self.shapes[shape] = self.shapes.get(shape, 0) + 1
 
     def _levels(self, found: StoredNumbers) -> Array | None:
-        """Count the numbers that fit into a narrower type. If all numbers fit into bytes, return
-        the numbers as bytes.
+        """Count the numbers that fit into a narrower type. Return the numbers as bytes or, for
+        floats, as levels from 0 to 255; None if neither is possible.
         """
         numbers = found.values
         if numbers.dtype == np.uint8 or not numbers.size:

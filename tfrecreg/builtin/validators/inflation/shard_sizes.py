@@ -70,8 +70,8 @@ class Repeats:
             self.add(digest, size, times)
 
     def measured(self) -> tuple[float, float]:
-        """Two numbers: how often a value occurs on average, and how much of all bytes (0 to 1)
-        belongs to repetitions of an earlier value.
+        """Two numbers: how often a value occurs on average, and the share of all bytes (0 to 1)
+        that repeats an earlier value.
         """
         self._forget()
         if not self.seen:

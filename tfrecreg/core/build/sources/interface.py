@@ -142,8 +142,8 @@ class Source(ExtensionPoint, ABC):
         before the build.
 
         None for an item without a class. If a subclass does not define this method, a build with
-        `stratify` calls :meth:`example` twice for every item. The build then reads the class from a
-        feature that has a label map, or from a feature such as `image/class/label`.
+        `stratify` calls :meth:`example` twice for every item. From the first result, it reads the
+        class: from a feature that has a label map, or from a feature such as `image/class/label`.
         """
         return None
 

@@ -35,7 +35,8 @@ _SHARED = "tfrecreg.core.build.sources"
 
 @dataclass(frozen=True)
 class ObjectOptions:
-    """The handling of faulty annotations and EXIF data. A source's options inherit from this class.
+    """The handling of faulty annotations and of EXIF orientations. A source's options inherit from
+    this class.
 
     Raises:
         UsageError: `clip` is negative.
@@ -202,7 +203,9 @@ class ImageRemarks:
         return (code, kind) in self._found
 
     def drop(self, code: str, detail: str, kind: str = "") -> None:
-        """Count a dropped object. Also count one more remark of `code`, which gives the reason."""
+        """Count a dropped object. Also count one more remark of `code`, with the reason as its
+        text.
+        """
         self.add(code, detail, kind)
         self._dropped.append(detail)
 

@@ -1,11 +1,11 @@
 """Results of the last `check --cached`, for shards that have not changed since.
 
-Each shard has an entry: a small file with JSON, and the digest of the JSON. An entry holds the
-shard's size, modification time and inode, the totals of the scan, and each validator's part. An
-entry is used only if the shard, and everything else on which the entry's parts depend, is
-unchanged. An entry has no pickles, so none of its content is executed. A check without `--cached`
-removes the entries of its shards, because it may find damage that leaves size, time and inode
-unchanged.
+Each shard has an entry: a small file with a JSON text and the digest of this text. An entry holds
+the size, modification time and inode of the shard and of its index, the totals of the scan, and
+each validator's part. An entry is used only if these three facts, and everything else on which the
+entry's parts depend, are unchanged. An entry has no pickles, so none of its content is executed. A
+check without `--cached` removes the entries of its shards, because it may find damage that leaves
+size, time and inode unchanged.
 
 As in git's index, a file that changed less than two seconds before the scan is not cached, because
 its time would not reveal the next change.
@@ -193,7 +193,7 @@ def _digest(shard: Shard, validator: str, key: str) -> str:
 def key_of(
     validator: Validator, target: Target, options: Mapping[str, Any], plugin_id: PluginId
 ) -> str | None:
-    """The text that the keys of all parts of a validator contain; None if no part is cached."""
+    """The text that goes into the keys of all parts of a validator; None if no part is cached."""
     if not isinstance(validator, Cacheable):  # a plugin's class need not inherit from Validator
         return None
     key = validator.part_key(target, options)

@@ -206,8 +206,8 @@ class Target:
 
     @property
     def labels(self) -> Mapping[str, Sequence[str]]:
-        """For each feature, the class names in order of their numbers. The manifest has these
-        names. For bare files, label maps next to the files have them.
+        """For each feature, the class names in order of their numbers. The names come from
+        the manifest or, for bare files, from label maps next to the files.
         """
         return self.manifest.labels if self.manifest is not None else self.beside.found[0]
 
@@ -311,8 +311,8 @@ class Validator(ExtensionPoint, ABC):
         raise NotImplementedError  # the scan calls it only on validators that define it
 
     def part_key(self, target: Target, options: Mapping[str, Any]) -> str | None:  # noqa: ARG002 - a default
-        """A text that changes if anything except the shard would change the parts. For example, the
-        text contains an option, a version, or the digest of a schema.
+        """A text that covers everything on which the parts depend, except the shard: for example
+        an option, a version, or the digest of a schema.
 
         A part is reused until this key, the shard's bytes or the :class:`Shard` changes. Return
         None (the default) if parts depend on other data, such as other files. Every shard is then
@@ -337,4 +337,6 @@ class Cacheable(Protocol):
     part_codec: PartCodec
 
     def part_key(self, target: Target, options: Mapping[str, Any]) -> str | None:
-        """A text that changes if anything except the shard would change the parts."""
+        """A text that covers everything on which the parts depend, except the shard: for example
+        an option, a version, or the digest of a schema.
+        """

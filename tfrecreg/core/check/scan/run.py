@@ -146,7 +146,9 @@ class _Scanning:
         self.crashes.append(Crash(self.plugin_id, shard, reason_of(traced(error))))
 
     def opened(self, shard: Shard, part: bytes | str | None) -> list[Part]:
-        """Unpickle the part of a shard. The list is empty if there is no part."""
+        """A list with the unpickled part of a shard; empty if there is no part, or if it cannot be
+        unpickled.
+        """
         if isinstance(part, str):
             self.crashes.append(Crash(self.plugin_id, shard.name, part))
         elif part is not None:

@@ -46,7 +46,7 @@ from tfrecreg.core.values.errors import (
     StorageError,
     TransferError,
 )
-from tfrecreg.core.values.text import safe
+from tfrecreg.core.values.text import count, safe
 
 Path = str | os.PathLike[str]
 
@@ -240,9 +240,10 @@ class Records(Sequence[bytes]):
         """
         position = operator.index(record)
         if not -len(self) <= position < len(self):
+            what = "shard" if len(self) == len(self._places.offsets) else "slice"
             raise NoSuchRecordError(
-                f"there is no record {position} in `{self._shown}`: the number of records is "
-                f"{len(self)}"
+                f"there is no record {position} in `{self._shown}`: the {what} has "
+                f"{count(len(self), 'record')}"
             )
         return self._numbers[position]
 
@@ -312,7 +313,7 @@ class _File:
             raise self._damaged(number, f"{fault.code}: {fault.detail}")
         length = int(places.lengths[number])
         if length < 0:
-            raise self._damaged(number, "the damage begins before this record")
+            raise self._damaged(number, "it is lost: the damage begins before this record")
         if places.gzip and not places.members:
             return self._behind_damage(number, length)
         reader, members = self._open()

@@ -1,9 +1,9 @@
 """Finds label maps next to shards, and the feature to which each map belongs.
 
-The file name ``label.labels.txt`` of TensorFlow Datasets contains the feature ``label``. A build's
-``labels.json`` lists features. Label maps for TensorFlow's object detection name no feature:
-``label_map.pbtxt`` (``item { id: 1 name: "cat" }``), ``classes.txt``, ``labels.txt`` (each line has
-a name, with or without a number: ``3:cat``).
+In TensorFlow Datasets, the file name names the feature: ``label.labels.txt`` is for ``label``. A
+build's ``labels.json`` names its features. Label maps for TensorFlow's object detection name no
+feature: ``label_map.pbtxt`` (``item { id: 1 name: "cat" }``), ``classes.txt``, ``labels.txt`` (each
+line has a name, with or without a number: ``3:cat``).
 """
 
 from __future__ import annotations
