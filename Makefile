@@ -13,6 +13,11 @@ FUZZ_SECONDS ?= 600
 # The tests in which versions show: pickle, processes, threads, NumPy, images, TensorFlow, TFDV, DVC.
 # Those of plugins run apart: they import Arrow, and on Python 3.13 a fork of a process that has it and
 # TensorFlow can crash when it clears what is registered with atexit.
+# Tests that fork thousands of processes run first and apart: a fork of a process that has loaded
+# TensorFlow takes five times as long, because it copies a larger page table.
+FORKS = $(addprefix tests/,acceptance/test_faults.py acceptance/test_fault_steps.py \
+	acceptance/test_kill_steps.py acceptance/test_beside_gc.py acceptance/test_released_bytes.py \
+	acceptance/test_many_releases.py builtin/training/test_killed_runs.py)
 VERSIONS = $(addprefix tests/,core/check/scan core/example core/images core/storage core/workers \
 	builtin/dvc builtin/pages builtin/statistics builtin/training builtin/validators \
 	cli/test_hostile_validators.py)
@@ -30,7 +35,7 @@ MEMORY := $(shell try=$$(mktemp /dev/shm/tfrecreg-XXXXXX 2>/dev/null) || exit; \
 BASE_TEMP = $(if $(MEMORY),--basetemp "$$folder")
 IN_MEMORY = $(if $(MEMORY),folder="$$(mktemp -d $(MEMORY)/tfrecreg-XXXXXX)" && trap 'rm -rf "$$folder"' EXIT INT TERM &&)
 
-.PHONY: help demo pipeline test test-slow test-versions test-lowest fuzz accept lint types layers format docs site screenshots benchmark clean
+.PHONY: help demo pipeline test test-slow test-forks test-rest test-versions test-lowest fuzz accept lint types layers format docs site screenshots benchmark clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -52,8 +57,13 @@ test: $(VENV)/.installed ## Run the quick tests, the linters and the type checke
 	@$(MAKE) --no-print-directory --jobs $(JOBS) lint types layers
 	$(IN_MEMORY) $(BIN)/python -m pytest -q -n $(JOBS) -m "not (slow or medium)" $(BASE_TEMP)
 
-test-slow: $(VENV)/.installed ## Run the tests that start programs, and the sweeps that take minutes
-	$(IN_MEMORY) $(BIN)/python -m pytest -q -n $(JOBS) -m "slow or medium" $(BASE_TEMP)
+test-slow: test-forks test-rest ## Run the tests that start programs, and the sweeps that take minutes
+
+test-forks: $(VENV)/.installed
+	$(IN_MEMORY) $(BIN)/python -m pytest -q -n $(JOBS) -m "slow or medium" $(FORKS) $(BASE_TEMP)
+
+test-rest: $(VENV)/.installed
+	$(IN_MEMORY) $(BIN)/python -m pytest -q -n $(JOBS) -m "slow or medium" $(FORKS:%=--ignore=%) $(BASE_TEMP)
 
 test-versions: $(VENV)/.installed ## Run the tests in which versions show, without sweeps
 	$(IN_MEMORY) $(BIN)/python -m pytest -q -n $(JOBS) -m "not slow" tests/plugins $(BASE_TEMP)

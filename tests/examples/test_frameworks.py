@@ -72,7 +72,8 @@ def installed(folder: Path) -> Interpreter:
     wanted = [f"{wheel}[images]", "grain", "hypothesis", "numpy", "pip", "pytest"]
     made = fresh_environment(folder / "env", python, *wanted)
     # With pip, which finds local wheels by the user's own settings, unlike uv.
-    command = [made.python, "-m", "pip", "install", "--quiet", TORCH, "torchdata"]
+    # Compiling all modules of PyTorch takes longer than compiling those that are imported.
+    command = [made.python, "-m", "pip", "install", "--quiet", "--no-compile", TORCH, "torchdata"]
     try:
         done = subprocess.run(
             command, env=os.environ, capture_output=True, text=True, timeout=INSTALLATION

@@ -16,6 +16,10 @@ import warnings
 from importlib import import_module
 
 
+LIBRARIES = ("numpy", "msgspec", "click", "jinja2", "tensorflow_metadata.proto.v0.schema_pb2")
+"""Imported before the forks, because many modules import them."""
+
+
 def alone(name: str) -> str:
     """What importing the module said: nothing, if all is well."""
     reader, writer = os.pipe()
@@ -44,6 +48,8 @@ def alone(name: str) -> str:
 
 def main() -> None:
     request = json.load(sys.stdin)
+    for name in LIBRARIES:
+        import_module(name)
     sys.path[:0] = request["path"]
     # TensorFlow, which a few modules import, brings modules that warn.
     warnings.filterwarnings("ignore", module=r"(?!tfrecreg)")
