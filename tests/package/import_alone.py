@@ -15,7 +15,6 @@ import traceback
 import warnings
 from importlib import import_module
 
-
 LIBRARIES = ("numpy", "msgspec", "click", "jinja2", "tensorflow_metadata.proto.v0.schema_pb2")
 """Imported before the forks, because many modules import them."""
 

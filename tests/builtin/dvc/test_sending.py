@@ -94,8 +94,8 @@ def test_what_is_damaged_here_is_never_sent(story: Any) -> None:
     with pytest.raises(FailureError) as caught:
         push(registry)
     assert caught.value.message == (
-        f"the remote `store` lacks `{SHARD}` of `digits@1.0.0`, and this machine has no sound "
-        "copy, so nothing was sent"
+        f"the remote `store` lacks `{SHARD}` of `digits@1.0.0`, and this machine has no "
+        "intact copy, so nothing was sent"
     )
     assert caught.value.hint == (
         "`tfrecreg repair digits@1.0.0` rebuilds it here; "

@@ -202,7 +202,7 @@ def test_lengths_that_contradict_each_other_are_judged_as_protobuf_judges_them(
 def test_a_long_sweep_agrees_with_protobuf(
     judge: Judge, payload: bytes, place: int, wrong: int
 ) -> None:
-    """25,000 payloads: drawing one takes longer than comparing it, so each comes damaged as well."""
+    """25,000 payloads. Drawing one takes longer than comparing it, so each is damaged as well."""
     compare(judge, payload)
     damaged = bytearray(payload or b"\n")
     damaged[place % len(damaged)] ^= wrong
