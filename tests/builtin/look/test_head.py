@@ -272,7 +272,7 @@ def test_a_file_name_will_do_while_only_one_shard_has_it(tmp_path: Path) -> None
     assert record.shard == f"{tmp_path}/a/a.tfrecord"
     with pytest.raises(UsageError) as caught:
         list(head(target, Choice(shard="a.tfrecord")))
-    assert " has 2 shards `a.tfrecord`" in caught.value.message
+    assert " has 2 shards named `a.tfrecord`" in caught.value.message
 
 
 def test_a_record_that_there_is_not(tmp_path: Path) -> None:

@@ -343,7 +343,7 @@ def test_a_file_that_was_changed_is_not_read_by_old_places(tmp_path: Path) -> No
     path.write_bytes(STREAM)
     packed = pickle.dumps(Records(path))
     path.write_bytes(STREAM[39:])
-    with pytest.raises(StorageError, match="was changed after its records were counted"):
+    with pytest.raises(StorageError, match="was changed since its records were counted"):
         pickle.loads(packed)[0]
 
 

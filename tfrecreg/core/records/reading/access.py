@@ -450,7 +450,7 @@ class _File:
         found = reader.size, entry.mtime_ns if entry is not None else 0
         if found != (places.size, places.mtime_ns):
             reader.close()
-            raise StorageError(f"`{self._shown}` was changed after its records were counted")
+            raise StorageError(f"`{self._shown}` was changed since its records were counted")
         members = None
         if places.members:
             members = MemberReader(reader, places.members, places.end, proven=places.proven)
