@@ -10,14 +10,16 @@ CONSTRAINTS = $(wildcard requirements/constraints-$(PYVER).txt)
 EXTRAS = all,dev
 JOBS ?= 2
 FUZZ_SECONDS ?= 600
-# The tests in which versions show: pickle, processes, threads, NumPy, images, TensorFlow, TFDV, DVC.
-# Those of plugins run apart: they import Arrow, and on Python 3.13 a fork of a process that has it and
-# TensorFlow can crash when it clears what is registered with atexit.
 # Tests that fork thousands of processes run first and apart: a fork of a process that has loaded
 # TensorFlow takes five times as long, because it copies a larger page table.
 FORKS = $(addprefix tests/,acceptance/test_faults.py acceptance/test_fault_steps.py \
 	acceptance/test_kill_steps.py acceptance/test_beside_gc.py acceptance/test_released_bytes.py \
 	acceptance/test_many_releases.py builtin/training/test_killed_runs.py)
+# The longest tests, which begin first so that no processor waits at the end.
+LONG = tests/package tests/examples
+# The tests in which versions show: pickle, processes, threads, NumPy, images, TensorFlow, TFDV, DVC.
+# Those of plugins run apart: they import Arrow, and on Python 3.13 a fork of a process that has it and
+# TensorFlow can crash when it clears what is registered with atexit.
 VERSIONS = $(addprefix tests/,core/check/scan core/example core/images core/storage core/workers \
 	builtin/dvc builtin/pages builtin/statistics builtin/training builtin/validators \
 	cli/test_hostile_validators.py)
@@ -63,7 +65,7 @@ test-forks: $(VENV)/.installed
 	$(IN_MEMORY) $(BIN)/python -m pytest -q -n $(JOBS) -m "slow or medium" $(FORKS) $(BASE_TEMP)
 
 test-rest: $(VENV)/.installed
-	$(IN_MEMORY) $(BIN)/python -m pytest -q -n $(JOBS) -m "slow or medium" $(FORKS:%=--ignore=%) $(BASE_TEMP)
+	$(IN_MEMORY) $(BIN)/python -m pytest -q -n $(JOBS) -m "slow or medium" $(FORKS:%=--ignore=%) $(LONG) tests $(BASE_TEMP)
 
 test-versions: $(VENV)/.installed ## Run the tests in which versions show, without sweeps
 	$(IN_MEMORY) $(BIN)/python -m pytest -q -n $(JOBS) -m "not slow" tests/plugins $(BASE_TEMP)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from s3_command_support import run
-from s3_support import S3, SERVER, Faults, faulty, s3_server
+from s3_support import S3, Faults, faulty
 
 import tfrecreg
 
@@ -21,12 +20,6 @@ import tfrecreg
 source = tfrecreg.data_source("{URL}", "train", decode=False)
 print(len(source), sum(int(each["n"]) for each in source))
 """
-
-
-@pytest.fixture(scope="module")
-def s3() -> Iterator[S3]:
-    with s3_server(SERVER) as server:
-        yield server
 
 
 @pytest.fixture

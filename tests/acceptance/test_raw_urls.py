@@ -6,7 +6,6 @@ import json
 import shutil
 import signal
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,18 +13,12 @@ import pytest
 from image_support import png
 from radosgw_support import KEY, SECRET
 from s3_command_support import command, ended, run
-from s3_support import S3, SERVER, Faults, faulty, s3_server
+from s3_support import S3, Faults, faulty
 from sources_support import SOURCES, digests, make_raw
 
 from tfrecreg.core.registry.init import init
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(scope="module")
-def s3() -> Iterator[S3]:
-    with s3_server(SERVER) as server:
-        yield server
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 import random
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +16,9 @@ from s3_command_support import command
 from s3_support import (
     S3,
     SECRET,
-    SERVER,
     SIGNATURE,
     Faults,
     faulty,
-    s3_server,
     web_server,
 )
 from tests_support import flip
@@ -30,12 +28,6 @@ from tfrecreg.core.records.writer import TFRecordWriter
 pytestmark = pytest.mark.slow
 
 SAME = "a second read of the store gave the same bytes"
-
-
-@pytest.fixture(scope="module")
-def s3() -> Iterator[S3]:
-    with s3_server(SERVER) as server:
-        yield server
 
 
 @pytest.fixture(scope="module")
