@@ -36,7 +36,7 @@ _DECIMAL = r"(?:-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1
 _IS_INTEGER = re.compile(_INTEGER)
 _IS_DECIMAL = re.compile(_DECIMAL)
 _LIKE_NUMBER = re.compile(rf"\s*(?:[+-]?[0-9][0-9.eE+-]{{0,399}}|{_DECIMAL})\s*")
-_SHORT_INTEGERS = re.compile(r"(?:(?:0|-?[1-9][0-9]{0,5})\n)*")
+_SHORT_INTEGERS = re.compile(r"(?:(?:0|-?[1-9][0-9]{0,6})\n)*")
 _SHORT_DECIMALS = re.compile(rf"(?:(?=-?[0-9.]{{1,7}}\n){_DECIMAL}\n)*")
 """Numbers that int64 or float32 can hold, one per line."""
 _AS_INTEGER = re.compile(r"\s*([+-]?[0-9]{1,400})(?:\.0*)?\s*", re.ASCII)
