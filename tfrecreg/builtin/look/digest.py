@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from tfrecreg.core.check.content import DigestPart, DigestVisitor
+from tfrecreg.core.check.digests import DigestPart, DigestVisitor
 from tfrecreg.core.check.infer import read_whole
 from tfrecreg.core.check.scan.interface import Need, Shard, Target, Validator, Visitor
 from tfrecreg.core.records.hashing import ContentHasher, content_digest

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tfrecreg.core.build.sources.guarded import GuardedSource, Record
 from tfrecreg.core.build.sources.interface import Item
-from tfrecreg.core.check.infer import LargeRecords
+from tfrecreg.core.check.digests import DigestPart, DigestVisitor
 from tfrecreg.core.check.options import CheckOptions
 from tfrecreg.core.check.scan.interface import (
     Expected,
@@ -27,11 +27,8 @@ from tfrecreg.core.check.scan.interface import (
     Visitor,
 )
 from tfrecreg.core.check.scan.tally import Tally
-from tfrecreg.core.example.decode import canonical
 from tfrecreg.core.plugins.manager import plugins
-from tfrecreg.core.records.batch import Fault, RecordBatch, StreamEnd
-from tfrecreg.core.records.batch_columns import batch_digests
-from tfrecreg.core.records.hashing import DIGEST_BYTES, ContentHasher, content_digest, record_digest
+from tfrecreg.core.records.hashing import DIGEST_BYTES, ContentHasher, content_digest
 from tfrecreg.core.records.index import Index
 from tfrecreg.core.registry.data import resolve_in
 from tfrecreg.core.registry.manifest import SplitEntry
@@ -48,47 +45,6 @@ _ROW = f"S{DIGEST_BYTES}"
 
 SplitRows = npt.NDArray[np.bytes_]
 """Record digests, one per element."""
-
-
-class DigestPart(NamedTuple):
-    """The records of one shard."""
-
-    digests: bytes
-    """The digests, concatenated in the order of the records."""
-    numbers: npt.NDArray[np.int64]
-    """The numbers of these records in the shard."""
-    faults: int
-    """Number of damaged places."""
-
-
-class DigestVisitor(Visitor):
-    """Keeps the digest (16 bytes) and the number (8 bytes) of each record of a shard."""
-
-    def __init__(self, shard: Shard) -> None:
-        self._digests = bytearray()
-        self._numbers: list[npt.NDArray[np.int64]] = []
-        self._large = LargeRecords(shard)
-        self._faults = 0
-
-    def batch(self, batch: RecordBatch) -> None:
-        if batch.whole:
-            self._digests += batch_digests(batch)
-        else:
-            for position, length in enumerate(batch.lengths):
-                record = batch.first + position
-                payload = self._large.payload(record, batch.offsets[position], length)
-                self._digests += record_digest(canonical(payload))
-        self._numbers.append(np.arange(batch.first, batch.first + len(batch)))
-
-    def fault(self, fault: Fault) -> None:
-        del fault
-        self._faults += 1
-
-    def close(self, end: StreamEnd) -> DigestPart:
-        del end
-        self._large.close()
-        numbers = np.concatenate([np.empty(0, np.int64), *self._numbers])
-        return DigestPart(bytes(self._digests), numbers, self._faults)
 
 
 class ContentValidator(Validator):
