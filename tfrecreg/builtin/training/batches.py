@@ -1,4 +1,4 @@
-"""Joins elements into batches of NumPy arrays, and requests records before an order needs them."""
+"""Joins elements into batches of NumPy arrays, and fetches records ahead of their use."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ class DuplicatesPart:
 
 
 class DuplicatesCodec:
-    """Encodes parts, including all rows in the runs of each part. It is a
+    """Encodes a part together with all rows of its runs. This is a
     :class:`tfrecreg.core.check.scan.interface.PartCodec`."""
 
     def __init__(self) -> None:

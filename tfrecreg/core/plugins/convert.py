@@ -123,7 +123,7 @@ class ShardConversion:
         records = digested()
         seen = self.format.write(task, records)
         for _ in records:  # only the end of the iterator proves that the shard is intact
-            raise RuntimeError(f"the format of `{task.name}` did not write all records")
+            raise RuntimeError(f"the exporter left out records of `{task.name}`")
         written = len(expected) // DIGEST_BYTES
         return ExportedShard(
             how="converted",

@@ -59,7 +59,7 @@ class PipelineOptions:
     deterministic: bool
 
     def expect_sense(self, *, longest: bool) -> None:
-        """Refuse numbers that are too small, and arguments that need another argument."""
+        """Refuse numbers that are too small, and an argument whose required partner is missing."""
         for name, value in (
             ("batch_size", self.batch_size),
             ("shuffle", None if self.shuffle is False else self.shuffle),
