@@ -178,6 +178,7 @@ _TASKS = {
     "image_info": "images",
 }
 _NAME = re.compile(rf"({'|'.join(_TASKS)})(?:[-_.]({_WORD}))?", re.IGNORECASE)
+_OTHER_NAME = re.compile(rf"({'|'.join(_TASKS)})[-_.](.+)", re.IGNORECASE)
 _PREFIXED = re.compile(r"([A-Za-z0-9][A-Za-z0-9_]*):(.+)", re.DOTALL)
 
 
@@ -394,7 +395,11 @@ class CocoDataset:
         if task:
             return AnnotationFile(path, (task,), word, split)
         self._documents[path] = document = self._read(path)
-        return AnnotationFile(path, document.tasks(), word, split)
+        tasks = document.tasks()
+        other = _OTHER_NAME.fullmatch(path.rpartition("/")[2].removesuffix(".json"))
+        if other and _TASKS[other[1].lower()] == tasks[0]:
+            word = other[2]
+        return AnnotationFile(path, tasks, word, split)
 
     def _read(self, path: str) -> Document:
         entry = self.files.get(path)

@@ -12,6 +12,7 @@ Three forms of label files are read, distinguished by the first line that is not
 from __future__ import annotations
 
 import csv
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
@@ -195,7 +196,9 @@ def _match_lines(
                 f"the label file `{safe(path)}` has {len(rows)} labels, but there are "
                 f"{len(files)} files to label"
             )
-        return [row._replace(file=file) for file, row in zip(files, rows, strict=True)]
+        # Folder by folder, in byte order: a listing of whole paths puts `a-b/1` before `a/1`.
+        ordered = sorted(files, key=lambda each: os.fsencode(each).split(b"/"))
+        return [row._replace(file=file) for file, row in zip(ordered, rows, strict=True)]
     by_stem: dict[str, list[str]] = {}
     for file in files:
         folder, slash, name = file.rpartition("/")

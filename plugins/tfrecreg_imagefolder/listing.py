@@ -299,7 +299,14 @@ def list_class_folders(raw: Storage, options: ImageFolderOptions) -> Listing:
             path = item_class.folder + name
             before = len(entries)
             for file, size, problem in walk.files(path, split):
-                has_files = has_files or "/" not in file[len(path) + 1 :]
+                inner, slash, _ = file[len(path) + 1 :].partition("/")
+                has_files = has_files or not slash
+                if slash and options.layout == "auto" and usual_split(inner):
+                    raise RawDataError(
+                        f"the class folder `{safe(path)}` holds the split folder `{safe(inner)}`",
+                        hint="class folders belong into the folders of splits, as in "
+                        "`train/cat`; --option layout=class takes all files of each class folder",
+                    )
                 key = file[len(item_class.folder) :]
                 entries.append(item_class.entry(split, key, size, problem))
             if len(entries) == before:

@@ -136,7 +136,12 @@ def text_of(value: Any) -> str:
 
 
 def _bytes_of(value: Any) -> bytes:
-    return value if isinstance(value, bytes) else text_of(value).encode()
+    if isinstance(value, bytes):
+        return value
+    try:
+        return text_of(value).encode()
+    except UnicodeEncodeError as error:  # JSON can have half a surrogate pair
+        raise RowError(f"not valid text: {error}", "SRC113") from error
 
 
 def _is_missing(kind: str, text: str) -> bool:
@@ -213,7 +218,8 @@ class Column(NamedTuple):
     def schema(self) -> Iterator[str]:
         """The schema of its features, as `.pbtxt` text. Every example has these features."""
         if self.kind in FILE_KINDS:
-            yield media_schema(cast(MediaKind, self.kind), json.dumps(self.feature)[1:-1])
+            feature = json.dumps(self.feature, ensure_ascii=False)[1:-1]
+            yield media_schema(cast(MediaKind, self.kind), feature)
             return
         every = "" if self.times == "one" else "presence { min_fraction: 1 min_count: 1 }"
         if self.kind == "label":
@@ -230,7 +236,7 @@ def class_names(names: set[str]) -> list[str]:
     """Class names in order of their numbers: sorted by value if all are decimals, else by bytes."""
     if all(re.fullmatch(r"-?(0|[1-9][0-9]{0,17})(\.[0-9]{1,20})?", name) for name in names):
         return sorted(names, key=lambda name: (Decimal(name), name))
-    return sorted(names, key=lambda name: name.encode("utf-8", "surrogatepass"))
+    return sorted(names, key=_bytes_of)
 
 
 class Survey:
@@ -280,7 +286,7 @@ class Survey:
         self.first = values[0] if self.first is None else self.first
         if "label" in self._kinds:
             try:
-                self.classes.update(map(text_of, values))
+                self.classes.update(_bytes_of(text_of(value)).decode() for value in values)
             except RowError as error:
                 raise self._refusal(f"does not name classes: {error}") from error
         elif "" in self._kinds and not self._texts:

@@ -205,7 +205,7 @@ class _Listing:
         is_alone = [each.split for each in self._files].count(file.split) == 1
         prefix = "" if is_alone else f"{file.path}:"
         for at, (row, line, start, length) in enumerate(batch.places):
-            split = "" if splits[at] is None else str(splits[at])
+            split = "" if isinstance(splits[at], bytes | list | None) else text_of(splits[at])
             if self._splits_in_rows and split not in self._splits:
                 if not is_split_name(split) or len(self._splits) == _MAX_SPLITS:
                     raise RawDataError(
@@ -214,9 +214,8 @@ class _Listing:
                     )
                 self._splits[split] = split
             try:
-                size = length
-                for mapped, values in named:
-                    size += self._named_file(mapped, values[at], file)
+                files = [self._named_file(each, values[at], file) for each, values in named]
+                size = length + sum(each for _, each in files)
                 key = f"{prefix}{row:08}"
                 if self._key:
                     key = _name_in(self._key, keys[at], "SRC114")
@@ -227,6 +226,7 @@ class _Listing:
             except RowError as error:
                 self._skip(file, unit, line, error)
                 continue
+            self.used.update(files)
             self._keys.append(key)
             self._row_splits.append(split)
             self._row_sizes.append(size)
@@ -236,8 +236,8 @@ class _Listing:
         detail = f"`{safe(file.path)}`, {unit} {line}: {error}"
         self._reported.append(Skipped(file.split, f"{file.path}:{line}", error.code, detail))
 
-    def _named_file(self, mapped: Mapped, value: Any, file: TableFile) -> int:
-        """The size of the file that a value names."""
+    def _named_file(self, mapped: Mapped, value: Any, file: TableFile) -> tuple[str, int]:
+        """The path and the size of the file that a value names."""
         path = mapped.path(_name_in(mapped.name, value, "SRC112"), file.folder)
         if unsafe_path(path):
             why = "leads out of the raw folder, at least on some systems"
@@ -247,8 +247,7 @@ class _Listing:
             size = file_size(self._raw, path)
         if size is None:
             raise RowError(f"there is no file {ticked(path)}", "SRC112")
-        self.used[path] = size
-        return size
+        return path, size
 
     def _given(self) -> list[str | None]:
         """The columns that the options name."""
@@ -318,7 +317,12 @@ def _name_in(column: str, value: Any, code: str) -> str:
     """The file name or key in a cell."""
     if value is None or isinstance(value, (bytes, list)):
         raise RowError(f"the column {ticked(column)} has no usable name: {ticked(value)}", code)
-    return text_of(value)
+    name = text_of(value)
+    try:
+        name.encode()
+    except UnicodeEncodeError as error:  # JSON can have half a surrogate pair
+        raise RowError(f"the column {ticked(column)} has no valid text: {error}", code) from error
+    return name
 
 
 def _top_split(path: str) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -94,7 +95,7 @@ class TableOptions:
     missing."""
 
     def __post_init__(self) -> None:
-        if self.delimiter and not re.fullmatch(r'tab|[^"\s]', self.delimiter):
+        if self.delimiter and not re.fullmatch(r'tab|[^"\r\n\t\v\f]', self.delimiter):
             raise UsageError(
                 f"the option `delimiter` is `{self.delimiter}`, expected one character or `tab`"
             )
@@ -396,7 +397,14 @@ def _constant(text: str) -> float:
     raise ValueError(f"`{text}` is not a JSON number")
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=no_duplicates, parse_constant=_constant)
+def _float(text: str) -> float:
+    number = float(text)
+    return number if math.isfinite(number) else _constant(text)
+
+
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=no_duplicates, parse_constant=_constant, parse_float=_float
+)
 
 
 class ParquetTable:
@@ -408,6 +416,8 @@ class ParquetTable:
         self._raw, self._path = raw, path
         with raw.open(path) as reader, ParquetReader(reader, path) as file:
             names: list[str] = file.schema.names
+        if len({*names}) < len(names):
+            raise RawDataError(f"`{path}` has two columns with the same name")
         tops = {part for each in wanted or () for part in (each, each.partition("/")[0])}
         self._names = [name for name in names if wanted is None or name in tops]
         self._rows: ParquetRows | None = None

@@ -134,7 +134,7 @@ def box_of(element: ElementTree.Element) -> tuple[float, ...]:
     """An object's xmin, ymin, xmax and ymax, unchanged; empty unless all four are numbers."""
     sides = [text_in(element, f"bndbox/{side}") for side in ("xmin", "ymin", "xmax", "ymax")]
     try:
-        return tuple(map(float, sides))
+        return tuple(map(float, sides)) if "_" not in "".join(sides) else ()
     except ValueError:
         return ()
 

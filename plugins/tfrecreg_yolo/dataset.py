@@ -233,7 +233,8 @@ class YoloDataset:
         bases = self._bases if written else ("",)
         if not written:
             stems = {path.rpartition(".")[0] for path in self.images}
-            names = [path.removesuffix(".txt") for path in self.files if "/" not in path]
+            top = [path for path in self.files if "/" not in path and path.endswith(".txt")]
+            names = [path.removesuffix(".txt") for path in top]
             lists = [name for name in names if name not in stems and usual_split(name)]
             written = {name: [f"{name}.txt"] for name in lists} or self._split_folders()
         normal = normal_splits(written)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, ClassVar, NamedTuple, cast
 
 from tfrecreg.api import (
@@ -139,7 +140,8 @@ class YoloSource(ObjectSource[YoloDataset, YoloContext]):
         shapes: set[int] = set()
         for label in labels:
             rows = rows_of(self.raw.read(label, limit=MAX_IMAGE_BYTES))
-            shapes.update(len(line.split()) - 1 for _, line in rows)
+            with suppress(SkipImage):  # the image is skipped later
+                shapes.update(len(line.split()) - 1 for _, line in rows)
         shapes = {count for count in shapes if count >= 6 and count % 2 == 0}
         if shapes == {8}:
             raise RawDataError(
@@ -209,7 +211,13 @@ class YoloSource(ObjectSource[YoloDataset, YoloContext]):
 
 
 def rows_of(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """The non-empty lines of a label file, with their numbers from 1."""
+    """The non-empty lines of a label file, with their numbers from 1.
+
+    Raises:
+        SkipImage: the file is not plain text.
+    """
+    if b"\0" in data:  # a crash leaves zeros, and some shells write UTF-16
+        raise SkipImage("SRC110", "it is not plain text: it contains a NUL byte")
     for number, line in enumerate(data.removeprefix(b"\xef\xbb\xbf").splitlines(), start=1):
         if line.strip():
             yield number, line
@@ -223,6 +231,8 @@ def plain_rows(
     class and box. If the result is None, the caller reads the rows one by one.
     """
     rows = []
+    if b"_" in data:  # Python reads `1_0` as 10
+        return None
     try:
         for line in data.splitlines():
             if words := line.split():
@@ -241,7 +251,7 @@ def _read_row(line: bytes, context: YoloContext) -> tuple[int, Sequence[float], 
     """
     task = context.task
     try:
-        category, *values = map(float, line.split())
+        category, *values = map(float, line.replace(b"_", b"?").split())
     except ValueError:
         shown = safe(line.decode("utf-8", "replace"), limit=60)
         raise BadAnnotation(f"is `{shown}`, expected numbers") from None

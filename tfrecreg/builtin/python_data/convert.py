@@ -80,6 +80,8 @@ def sequence_or_iterator(split: str, given: object) -> MapStyle | Iterator[Any]:
     """The elements of a split."""
     if isinstance(given, Mapping):
         return FeatureColumns(split, given)
+    if hasattr(given, "iloc"):
+        raise RawDataError(f"split `{split}` is a pandas object: its elements have labels")
     if _is_map_style(given):
         return given  # type: ignore[return-value]  # it has both methods
     with calling_program(f"split `{split}` cannot be read"):

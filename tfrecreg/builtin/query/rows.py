@@ -393,6 +393,11 @@ class CatalogRows:
             has_boxes=BOX_COLUMNS[0] in self._fields,
             has_objects=bool(objects),
         )
+        for number, told in self._columns.items():
+            field = self._fields.get(f"v{number}")
+            if told.is_list and field is not None and not pa.types.is_list(field.type):
+                # The lists are in other chunks, and too long to be stored.
+                self._fields[field.name] = field.with_type(pa.list_(field.type))
         schema = pa.schema(list(self._fields.values()), {METADATA: msgspec.json.encode(entry)})
         records = _parquet(chain(map(_table_of, self._waiting), [last]), schema)
         return entry, records, _parquet(objects, objects[0].schema) if objects else b""
@@ -497,9 +502,11 @@ def _column(pa: Any, table: Any, field: Any) -> Any:
         if column.type == field.type:
             return column
         values = pa.concat_arrays(column.chunks)
-        absent = np.append(values.is_null().to_numpy(zero_copy_only=False), False)
-        places = np.arange(len(values) + 1, dtype=np.int32)
-        return pa.ListArray.from_arrays(pa.array(places, mask=absent), values)
+        present = values.is_valid().to_numpy(zero_copy_only=False)
+        # Arrow's lists run to the next valid offset, so the values must not contain the nulls.
+        ends = np.cumsum(np.append(False, present), dtype=np.int32)
+        offsets = pa.array(ends, mask=np.append(~present, False))
+        return pa.ListArray.from_arrays(offsets, values.drop_null())
     single = next((each for each in (f"s{number}", f"v{number}") if each in table.column_names), "")
     if kind != "n" or not single:
         return pa.nulls(table.num_rows, field.type)

@@ -121,18 +121,20 @@ def _gate(before: GateConfig, after: GateConfig) -> Iterator[tuple[str, str]]:
         yield "fail_on", f"was {before.fail_on.value}, is {after.fail_on.value}"
     codes = plugins().codes().values() if before.severity != after.severity else ()
     for pattern in sorted({*before.severity, *after.severity} if codes else ()):
-        glob = pattern.partition(" ")[0]
+        glob, detail, _ = pattern.partition(" ")
         matched = [code for code in codes if fnmatchcase(code.code, glob)]
-        then, now = (
-            gate.severity.get(pattern)
-            or max(
-                (severity_of(code, gate.severity) for code in matched),
-                key=lambda each: each.rank,
-                default=Severity.INFO,
-            )
-            for gate in (before, after)
-        )
-        if now.rank < then.rank:
+        changes = [
+            (severity_of(code, before.severity), severity_of(code, after.severity))
+            for code in matched
+        ]
+        if detail:  # no code has the detail, so the pattern's own severity counts
+            worst = [max(each, key=lambda one: one.rank) for each in zip(*changes, strict=True)]
+            then, now = worst or (Severity.INFO, Severity.INFO)
+            own = before.severity.get(pattern, then), after.severity.get(pattern, now)
+            changes = [own]
+        lowered = [each for each in changes if each[1].rank < each[0].rank]
+        if lowered:
+            then, now = max(lowered, key=lambda each: (each[0].rank, -each[1].rank))
             yield "severity", f"was {then.value}, is {now.value} for `{safe(pattern)}`"
     if after.validators is not None:
         if before.validators is None:

@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
+from itertools import takewhile
 from typing import Any, Literal, NamedTuple
 
 from blake3 import blake3
@@ -274,6 +275,7 @@ class _Doubts:
         self._strict = strict
         self._since = -1  # starts of records that may not belong to the shard
         self._reached = 0  # where the last record ends
+        self._claimed = 0  # where the damaged record before should end, as its header says
         self._last = 0, False  # where the last record begins, and whether its data may be a header
         self._opens = False
         self._searched = False  # whether a search found these records
@@ -285,6 +287,11 @@ class _Doubts:
                 self._close()
                 self._since, self._searched = event.offsets[0], event.searched
                 self._opens = False
+            if self._since >= 0 and self._claimed > self._reached:
+                inside = _end_inside(event, self._claimed)
+                if inside > event.offsets[0]:
+                    self.found.append((event.offsets[0], inside))
+                self._since = inside
             self._reached = event.offsets[-1] + event.lengths[-1] + OVERHEAD
             start = event.starts[-1]
             # A payload of 8 bytes and its checksum may be another record's header.
@@ -311,6 +318,8 @@ class _Doubts:
         if not fault.exact:
             self._close()
             self._opens = False
+            claims = fault.code == "CRC002" and fault.length is not None
+            self._claimed = fault.offset + OVERHEAD + (fault.length or 0) if claims else 0
         elif fault.code in {"CRC001", "CRC002"} and fault.length is not None:
             if self._searched and (fault.code == "CRC001" or self._strict):
                 # A repaired length proves nothing about records found by a search, and headers
@@ -326,6 +335,12 @@ class _Doubts:
         if self._since >= 0:
             self.found.append((self._since, self._reached))
         self._since, self._searched = -1, False
+
+
+def _end_inside(batch: RecordBatch, claimed: int) -> int:
+    """Where the last of the batch's first records ends that ends no later than `claimed`."""
+    ends = (at + OVERHEAD + size for at, size in zip(batch.offsets, batch.lengths, strict=True))
+    return max(takewhile(lambda end: end <= claimed, ends), default=batch.offsets[0])
 
 
 class HashingFile:

@@ -11,7 +11,7 @@ same bytes every time.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
@@ -39,9 +39,17 @@ _PIECE = 1 << 20
 class Original:
     """The damaged file."""
 
-    def __init__(self, reader: Reader, *, declared: Compression | None) -> None:
+    def __init__(
+        self,
+        reader: Reader,
+        *,
+        declared: Compression | None,
+        members: Sequence[tuple[int, int]] = (),
+    ) -> None:
         self._reader = reader
-        self._stream, self._file = open_stream(reader, digest=False, declared=declared)
+        self._stream, self._file = open_stream(
+            reader, digest=False, declared=declared, members=members
+        )
         self._unsound: Damage | None = None
 
     @property

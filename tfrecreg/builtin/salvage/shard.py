@@ -7,6 +7,7 @@ from contextlib import closing, suppress
 
 from tfrecreg.builtin.salvage.model import (
     HashingFile,
+    ShardDamage,
     ShardResult,
     ShardStatus,
     StoredFile,
@@ -19,7 +20,7 @@ from tfrecreg.core.records.batch import RecordBatch, StreamEnd
 from tfrecreg.core.records.gzip_writer import Compression, GzipEncoder
 from tfrecreg.core.records.index import Index, load_index
 from tfrecreg.core.records.reader import Event, scan
-from tfrecreg.core.storage.interface import Storage
+from tfrecreg.core.storage.interface import Reader, Storage
 from tfrecreg.core.values.errors import StorageError, TfrecregError
 
 QUARANTINE = ".quarantine"
@@ -37,14 +38,11 @@ def salvage_shard(shard: Shard, name: str, out: Storage) -> ShardResult:
     apart = HashingFile(out, name + DOUBTFUL)
     try:
         with shard.storage.open(shard.path) as reader:
-            seen = IndexMatch(index) if index is not None else None
-            with closing(_scan(shard, digest=False)) as events:
-                damage = look(_matching(events, seen), reader)
+            hints, trusted, damage = _survey(shard, index, reader)
             if damage.refusal:
                 return ShardResult(name=name, status="refused", reason=damage.refusal, exact=False)
-            # If the index belongs to a damaged shard, only records in the index belong to it.
-            trusted = damage.damaged and seen is not None and seen.sure
-            original = Original(reader, declared=shard.declared)
+            members = hints.members if hints is not None else ()
+            original = Original(reader, declared=shard.declared, members=members)
             # The clean shard's compression follows its name, even if the original's did not.
             gzip = original.compression == "gzip" or name.endswith(".gz")
             kind: Compression = shard.declared or ("gzip" if gzip else "none")
@@ -64,7 +62,7 @@ def salvage_shard(shard: Shard, name: str, out: Storage) -> ShardResult:
                 trusted=trusted,
                 doubts=() if trusted else damage.doubts,
             )
-            with closing(_scan(shard, digest=True)) as events:
+            with closing(_scan(shard, hints, digest=True)) as events:
                 end = work.run(events)
         quarantine = rest.close() if rest.bytes else None
         doubted = apart.close() if work.doubtful else None
@@ -102,8 +100,42 @@ def _read_index(shard: Shard) -> tuple[Index | None, str]:
         return None, f"the index is not usable: {error.message}"
 
 
-def _scan(shard: Shard, *, digest: bool) -> Generator[Event, None, None]:
-    return scan(shard.storage, shard.path, declared=shard.declared, digest=digest)
+def _scan(shard: Shard, hints: Index | None, *, digest: bool) -> Generator[Event, None, None]:
+    return scan(
+        shard.storage,
+        shard.path,
+        declared=shard.declared,
+        digest=digest,
+        known_offsets=hints.offsets() if hints is not None else None,
+        members=hints.members if hints is not None else (),
+    )
+
+
+def _survey(
+    shard: Shard, index: Index | None, reader: Reader
+) -> tuple[Index | None, bool, ShardDamage]:
+    """The index if its offsets help, whether only records in the index belong to the shard, and
+    the damage.
+
+    An index knows where records begin, but not which bytes were since removed or inserted. So a
+    damaged shard is scanned with and without it. The scan that finds more of its records counts.
+    """
+    hints, seen, damage = _look(shard, None, index, reader)
+    if index is not None and (damage.damaged or damage.refusal):
+        assert seen is not None
+        _, seen_with_it, damage_with_it = _look(shard, index, index, reader)
+        assert seen_with_it is not None
+        if seen_with_it.sure and seen_with_it.known > seen.known:
+            hints, seen, damage = index, seen_with_it, damage_with_it
+    return hints, damage.damaged and seen is not None and seen.sure, damage
+
+
+def _look(
+    shard: Shard, hints: Index | None, index: Index | None, reader: Reader
+) -> tuple[Index | None, IndexMatch | None, ShardDamage]:
+    seen = IndexMatch(index) if index is not None else None
+    with closing(_scan(shard, hints, digest=False)) as events:
+        return hints, seen, look(_matching(events, seen), reader)
 
 
 def _matching(events: Iterable[Event], matches: IndexMatch | None) -> Iterator[Event]:

@@ -64,8 +64,8 @@ _MAX_STRINGS = 100
 _LIMIT = WordLimit(_MAX_STRINGS, 256)
 _BY_HAND = "no change is proposed: correct the data, or edit the schema"
 """The default reason for proposing no schema change."""
-_MAX_SUMMARIES = 10_000
-"""Maximum number of summaries. Data may have any number of undeclared features."""
+_MAX_UNDECLARED = 100
+"""Maximum number of undeclared features that get a draft: a check names no more in a shard."""
 
 
 @dataclass(slots=True)
@@ -74,6 +74,8 @@ class Violations:
 
     summaries: dict[tuple[str, str], SeenFeature] = field(default_factory=dict)
     """A summary per code and feature with a problem. It leaves out allowed strings."""
+    undeclared: int = 0
+    """Number of summaries of undeclared features."""
 
     def add(
         self, feature: ExampleFeature | None, problem: Problem, declared: SchemaFeature | None
@@ -97,9 +99,11 @@ class Violations:
 
     def _summary(self, key: tuple[str, str]) -> SeenFeature | None:
         if key not in self.summaries:
-            if len(self.summaries) >= _MAX_SUMMARIES:
+            is_undeclared = key[0] == SCH005.code
+            if is_undeclared and self.undeclared == _MAX_UNDECLARED:
                 return None
-            self.summaries[key] = SeenFeature(DRAFT_LIMIT if key[0] == SCH005.code else _LIMIT)
+            self.undeclared += is_undeclared
+            self.summaries[key] = SeenFeature(DRAFT_LIMIT if is_undeclared else _LIMIT)
         return self.summaries[key]
 
     def of(self, code: str, name: str) -> SeenFeature:
@@ -142,6 +146,8 @@ def edit_schema(
             edits += [Answer(code, name, text) for text in texts]
     if not edits:
         return schema.text, edits, refused
+    for each in editor.message.feature:  # a feature may be declared again in the same words
+        each.CopyFrom(editor.messages[each.name])
     drafts = "".join(f"{line}\n" for lines in editor.drafts for line in lines)
     editor.message.MergeFrom(schema_message(parse_schema(drafts)))
     text = schema.text.removesuffix("\n")
@@ -162,7 +168,7 @@ class _Editor:
         self.drafts: list[list[str]] = []
         """Declarations of new features, each as a list of lines."""
         self._declared = {feature.name: feature for feature in schema.features}
-        self._messages = {feature.name: feature for feature in self.message.feature}
+        self.messages = {feature.name: feature for feature in self.message.feature}
         self._findings = findings
         self._violations = violations
         self._splits = splits
@@ -182,7 +188,7 @@ class _Editor:
         if code not in answers or name not in self._declared:
             raise _RefusedError(_BY_HAND)
         found = self._violations.of(code, name)
-        return answers[code](self._declared[name], self._messages[name], found)
+        return answers[code](self._declared[name], self.messages[name], found)
 
     def _presence(self, declared: SchemaFeature, message: Any, _: SeenFeature) -> Iterator[str]:
         name = declared.name

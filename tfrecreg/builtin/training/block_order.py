@@ -134,6 +134,8 @@ class Blocks:
     ) -> Blocks | None:
         """Blocks of a given number of records, or of about a given number of bytes."""
         if block is None:
+            if (window, lanes) != (DEFAULT_WINDOW, DEFAULT_LANES):
+                raise UsageError("`block_window` and `block_lanes` need `block`")
             return None
         window, lanes = integer_of("block_window", window), integer_of("block_lanes", lanes)
         if not isinstance(block, str):
@@ -225,7 +227,10 @@ class Weights:
 
     def __init__(self, values: npt.ArrayLike, by: str, name: str) -> None:
         self.by = by
-        numbers = np.asarray(values, np.float64)
+        try:
+            numbers = np.asarray(values, np.float64)
+        except (TypeError, ValueError):
+            raise UsageError("weights should be one number per record") from None
         if numbers.ndim != 1:
             raise UsageError(f"weights should be one number per record, found {numbers.ndim} axes")
         bad = np.flatnonzero(~(np.isfinite(numbers) & (numbers >= 0)))

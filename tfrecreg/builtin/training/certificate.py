@@ -160,8 +160,10 @@ class Certificate:
         """Add the certificate of another host for the same epoch.
 
         Raises:
-            UsageError: the other certificate is about another source.
+            UsageError: the other certificate is about another source, or is this one.
         """
+        if other is self:
+            raise UsageError("a certificate cannot be merged with itself")
         if other.identity != self.identity:
             raise UsageError("the certificates are about different records")
         self._digests += other._digests

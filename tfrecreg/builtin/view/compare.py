@@ -84,10 +84,11 @@ class Comparisons:
 
     def _between(self, *words: str) -> DiffResult:
         a, b = (expect_built(each, self._registry) for each in words)
+        key = (a.storage().root, b.storage().root)  # `t@latest` may name another release later
         with self._lock:
-            found = self._kept.get(words)
+            found = self._kept.get(key)
             if found is None:
-                found = self._kept[words] = diff(a, b, registry=self._registry, progress=Counted())
+                found = self._kept[key] = diff(a, b, registry=self._registry, progress=Counted())
                 while len(self._kept) > _KEPT:
                     self._kept.popitem(last=False)
         return found

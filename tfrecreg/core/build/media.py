@@ -24,8 +24,6 @@ MEDIA_FORMATS = ("aiff", "flac", "mp3", "mp4", "ogg", "wav", "wma")
 """The known formats. ``mp4`` includes M4A and QuickTime, and ``ogg`` includes Opus."""
 
 _WMA = b"\x30\x26\xb2\x75\x8e\x66\xcf\x11"
-_WAV_HEADER = 44
-"""Minimum size in bytes of a WAV header."""
 _UNKNOWN = 0xFFFFFFFF
 """The sample size in the header of a WAV that was written to a pipe."""
 _IMAGES = (b"avif", b"avis", b"heic", b"heix", b"mif1", b"msf1")
@@ -103,16 +101,27 @@ def read_media(data: bytes) -> MediaHeader:
         tag = TinyTag.get(file_obj=io.BytesIO(data), tags=False)
     except TinyTagException as error:
         raise MediaError(f"a damaged {found.upper()}: {safe(str(error), limit=200)}") from error
-    duration, problem = tag.duration or None, ""
+    duration, problem = tag.duration if found == "wav" else tag.duration or None, ""
     if found == "wav" and duration and tag.bitrate:
         # tinytag does not notice a header that declares more samples than the file has.
         rate = tag.bitrate * 125
-        size, present = round(duration * rate), len(data) - _WAV_HEADER
+        size, present = round(duration * rate), len(data) - _wav_samples(data)
         if size > present:
             duration = max(present, 0) / rate
             if size != _UNKNOWN:
                 problem = f"expected {size} bytes of sound, found at most {present}"
     return MediaHeader(found, duration, tag.samplerate, tag.channels, problem)
+
+
+def _wav_samples(data: bytes) -> int:
+    """The offset of the samples in a WAV file, after its other chunks."""
+    at = 12
+    while at + 8 <= len(data):
+        size = int.from_bytes(data[at + 4 : at + 8], "little")
+        if data[at : at + 4] == b"data":
+            return at + 8
+        at += 8 + size + (size & 1)
+    return len(data)
 
 
 MediaKind = Literal["image", "audio", "video", "file"]

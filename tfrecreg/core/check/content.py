@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tfrecreg.core.build.sources.guarded import GuardedSource, Record
-from tfrecreg.core.build.sources.interface import Item
+from tfrecreg.core.build.sources.interface import Item, Remark
 from tfrecreg.core.check.digests import DigestPart, DigestVisitor
 from tfrecreg.core.check.options import CheckOptions
 from tfrecreg.core.check.scan.interface import (
@@ -253,6 +253,8 @@ def raw_items(options: CheckOptions) -> RawItems:
 
 def _items(source: GuardedSource) -> Iterator[RawItem]:
     for entry in source.items():
+        if isinstance(entry, Remark):
+            continue
         made = source.record(entry, {}) if isinstance(entry, Item) else entry
         if isinstance(made, Record):
             yield RawItem(entry.split, entry.key, made.payload)

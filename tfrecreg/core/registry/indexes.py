@@ -90,7 +90,7 @@ def indexes_not_kept(registry: Registry, build: Manifest) -> Iterator[FileEntry]
             yield entry
 
 
-CATALOG_FORMAT = 4
+CATALOG_FORMAT = 5
 """The format of catalog files and their content. A new number discards all catalogs."""
 CATALOGS = f"{layout.STATE}/cache/catalogs"
 _SUFFIXES = (f"-{CATALOG_FORMAT}.parquet", f"-{CATALOG_FORMAT}-objects.parquet")

@@ -236,6 +236,9 @@ def _domain(domain: Domain, name: str) -> dict[str, Any]:
     return {"kind": kind.removesuffix("_domain"), **named, **found}
 
 
+_UNSET_IF_EMPTY = ("is_categorical", "string_format", "integer_format")
+
+
 def _known(fields: dict[str, Any]) -> dict[str, Any]:
     """Fields that are set. Numbers that JSON cannot represent become strings."""
     known: dict[str, Any] = {}
@@ -244,6 +247,6 @@ def _known(fields: dict[str, Any]) -> dict[str, Any]:
             known[name] = list(value)
         elif isinstance(value, float) and not isfinite(value):
             known[name] = str(value)
-        elif value not in (None, "") and (value or name != "is_categorical"):
+        elif value is not None and (value or name not in _UNSET_IF_EMPTY):
             known[name] = value
     return known

@@ -16,6 +16,7 @@ from math import isfinite, isnan, prod
 from typing import NamedTuple
 
 from tfrecreg.core.example.model import DeclaredFeature, Example, Feature, Kind
+from tfrecreg.core.example.tensors import read_tensor
 from tfrecreg.core.images.read import sniff
 from tfrecreg.core.schema.check import KIND_NAMES, counted
 from tfrecreg.core.values.text import safe
@@ -108,6 +109,9 @@ class KindSummary:
         if image_format:
             self.images[image_format] += 1
         if self.words is None:
+            return
+        if read_tensor(value) is not None:  # it may also be UTF-8
+            self.words = None
             return
         try:
             self._add_words(None if len(value) > self.limit.size else {value.decode("utf-8")})

@@ -229,6 +229,8 @@ def _image_sizes(
     request: FormRequest,
     chosen: Collection[str],
 ) -> dict[str, tuple[int | None, int | None, int | None]]:
+    if not isinstance(request.decode, bool):
+        raise UsageError(f"`decode` should be True or False, found `{request.decode!r}`")
     request.fit.expect_sense(decodes=request.decode)
     if not request.decode:
         return {}

@@ -10,6 +10,8 @@ import binascii
 import io
 import math
 import re
+import tokenize
+import warnings
 import zlib
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -92,8 +94,10 @@ def read_npy(data: bytes) -> Array | None:
     try:
         version, _ = _npy.read_magic(file)
         read = _npy.read_array_header_1_0 if version == 1 else _npy.read_array_header_2_0
-        shape, _, dtype = read(file)
-    except (ValueError, RecursionError, MemoryError):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # NumPy warns of headers from Python 2
+            shape, _, dtype = read(file)
+    except (ValueError, RecursionError, MemoryError, tokenize.TokenError):
         return None
     size, start = math.prod(shape) * dtype.itemsize, file.tell()
     if dtype.kind not in "iuf" or not size or len(data) - start != size:

@@ -217,7 +217,12 @@ def feature_schema(
         domain: further text for the feature, such as ``int_domain { min: 0 }``.
     """
     type_name = _KINDS[kind] if isinstance(kind, Kind) else kind
-    lines = [f"name: {json.dumps(name)}", f"type: {type_name}", _COUNTS[count], domain]
+    lines = [
+        f"name: {json.dumps(name, ensure_ascii=False)}",
+        f"type: {type_name}",
+        _COUNTS[count],
+        domain,
+    ]
     return "feature {\n" + "".join(f"  {line}\n" for line in lines if line) + "}\n"
 
 
@@ -229,7 +234,7 @@ def image_schema(prefix: str, count: Count = "one", *, named: bool = False) -> s
             prefix ``image``, these are the features that :func:`image_features` writes.
     """
     values = "".join(f"    value: {json.dumps(each)}\n" for each in _FORMATS)
-    name = json.dumps(f"{prefix}/format")
+    name = json.dumps(f"{prefix}/format", ensure_ascii=False)
     formats = f"string_domain {{\n    name: {name}\n{values}  }}"
     names = ("filename", "source_id", "key/sha256") if named else ()
     return (

@@ -24,6 +24,7 @@ from tfrecreg.core.registry.foreign.tfds import (
     NotTfdsError,
     TfdsInfo,
     described_by,
+    is_unfinished,
     read_info,
 )
 from tfrecreg.core.schema.payload_kinds import (
@@ -176,7 +177,7 @@ def _check_set(tally: Tally, subject: str, members: Sequence[_Member], known: _B
     wrong = [number for number in sorted(numbers) if number not in expected]
     if wrong:
         message = f"the set `{shown}` has {of} shards, but one of them has number {wrong[0]}"
-        last = f"the last number of the set is {expected[-1]}"
+        last = f"the last number of the set is {expected.stop - 1}"
         files = [(shard, last) for shard, name in members if name.number in wrong]
         _add(tally, SHD006, message, files, subject)
     twice = sorted(number for number, files in numbers.items() if files > 1)
@@ -377,7 +378,7 @@ def _check_described(tally: Tally, infos: Iterable[DescribedShards], seen: SeenS
             elif split.records and files:
                 _check_absent(tally, split, files, members[0])
         for name in sorted(here.keys() - listed):
-            if listed:
+            if listed and not is_unfinished(name):
                 message = f"`{INFO_NAME}` next to the shard does not list it"
                 _add_one(tally, SHD005, message, here[name])
 

@@ -136,7 +136,10 @@ def _read(storage: Readable, folder: str, name: str, form: type[S]) -> S | None:
     except StorageError as error:
         raise NotTfdsError(error.message) from None
     try:
-        return msgspec.convert(strict_json(data), form, strict=False)
+        found = strict_json(data)
+        if isinstance(found, dict):
+            found = {key: value for key, value in found.items() if value is not None}
+        return msgspec.convert(found, form, strict=False)
     except (ValueError, RecursionError) as error:
         reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
         raise NotTfdsError(f"it does not parse: {safe(reason, limit=200)}") from None
