@@ -387,6 +387,18 @@ def test_an_unfinished_file_is_left_out(adopter, tfds: Path) -> None:
     assert "pets-test.tfrecord-00000-of-00001`" in notes[0]
 
 
+def test_an_unfinished_file_need_not_be_listed(adopter, tfds: Path) -> None:
+    whole = tfds / "pets-val.tfrecord-00000-of-00001"
+    shutil.copy(whole, tfds / "incomplete.ABC123_pets-train.tfrecord-00000-of-00001")
+    assert "SHD005" not in {each["code"] for each in adopter.check(str(tfds))["findings"]}
+
+
+def test_fields_that_are_null_are_absent(adopter, tfds: Path) -> None:
+    change(tfds, "description", to=None)
+    change(tfds, "splits", 0, "shardLengths", 1, to="4")
+    assert [each["code"] for each in adopter.check(str(tfds))["findings"]] == ["SHD003"]
+
+
 def test_beside_a_finished_version_an_unfinished_one_is_left_out(adopter, tfds: Path) -> None:
     shutil.copytree(tfds, tfds.with_name("1.2.3.incompleteABC123"))
     notes = adopter.adopt(tfds.parent).notes

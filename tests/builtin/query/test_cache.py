@@ -17,6 +17,7 @@ from steps_support import CHANGING, Step, killed, steps_of
 from sweep_support import part
 
 from tfrecreg.builtin.dvc.garbage import gc
+from tfrecreg.builtin.query import rows as query_rows
 from tfrecreg.builtin.query.ask import ask
 from tfrecreg.cli.main import main
 from tfrecreg.core.check.options import CheckOptions
@@ -182,6 +183,45 @@ def test_rows_beyond_the_limit_of_memory_are_in_the_same_file(
     assert answers() == told
     records_file, _ = sorted(cache.glob("shards/*/*.parquet"), key=lambda each: len(each.name))
     assert pq.ParquetFile(records_file).num_row_groups > 3
+
+
+def test_single_values_and_lists_of_other_chunks_and_shards_are_lists(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(query_rows, "CHUNK_ROWS", 1)
+    large = {"large": bytes_feature(bytes(1 << 20))}
+    found = [
+        {"x": int64_feature(1), "long": int64_feature(3)},
+        {},
+        {"x": int64_feature(2)},
+        {},
+        {"x": int64_feature([3, 4]), "long": int64_feature(range(17))},
+    ]
+    other = [{"x": int64_feature(5), "long": int64_feature([6, 7])}]
+    for name, records in (("a", found), ("b", other)):
+        payloads = (encode({**each, **large}) for each in records)
+        (tmp_path / f"{name}.tfrecord").write_bytes(framed(*payloads))
+    sql = "SELECT x, len(x) AS n, long FROM records ORDER BY shard, record"
+    with ask(f"{tmp_path}/*.tfrecord") as questions:
+        told = [tuple(row.values()) for row in questions.answer(sql).rows()]
+    assert [row[:2] for row in told] == [
+        ([1], 1),
+        (None, None),
+        ([2], 1),
+        (None, None),
+        ([3, 4], 2),
+        ([5], 1),
+    ]
+    assert [row[2] for row in told] == [[3], None, None, None, None, [6, 7]]
+
+
+def test_single_values_become_lists_and_nulls_stay() -> None:
+    pa = pytest.importorskip("pyarrow")
+    table = pa.table({"v0": pa.array([1, None, 2, None, None])})
+    field = pa.field("v0", pa.list_(pa.int64()))
+    lists = query_rows._column(pa, table, field)
+    assert lists.to_pylist() == [[1], None, [2], None, None]
+    assert pa.compute.list_value_length(lists).to_pylist() == [1, None, 1, None, None]
 
 
 def test_a_shard_that_is_put_in_the_place_of_another_is_read(

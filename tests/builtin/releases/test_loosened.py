@@ -58,6 +58,21 @@ IMG = WAIVER.format("IMG003", "2027-01-31") + 'fingerprint = "I*"\n'
             ["`gates.m.severity`: was error, is info for `SRC091 *exist`"],
         ),
         (
+            "gates.m.severity = { 'IMG*' = 'error' }",
+            "",
+            ["`gates.m.severity`: was error, is info for `IMG*`"],
+        ),
+        (
+            "gates.m.severity = { '*' = 'error' }",
+            "",
+            ["`gates.m.severity`: was error, is info for `*`"],
+        ),
+        (
+            "gates.m.severity = { 'IMG*' = 'error' }",
+            "gates.m.severity = { 'IMG00[12]' = 'error' }",
+            ["`gates.m.severity`: was error, is info for `IMG*`"],
+        ),
+        (
             "",
             "gates.default.validators = ['crc']",
             ["`gates.default.validators`: was all that apply, is now only `crc`"],

@@ -51,6 +51,15 @@ def test_an_index_tells(made: Made, tmp_path: Path) -> None:
     assert not (tmp_path / "out/x.tfrecord.doubtful").exists()
 
 
+def test_records_inside_one_that_lost_its_footer_are_set_apart(tmp_path: Path) -> None:
+    """They lead to the record behind it."""
+    made = make([filler(9), framed(*INSIDE), filler(10)])
+    behind = made.offsets[2]
+    rescue(put(tmp_path, made.data[: behind - 4] + made.data[behind:]), tmp_path / "out")
+    assert payloads_in(tmp_path / "out/x.tfrecord") == [*made.payloads[:1], *made.payloads[2:]]
+    assert payloads_in(tmp_path / "out/x.tfrecord.doubtful") == INSIDE
+
+
 def test_a_shard_named_gz_is_gzip_whatever_was_in_it(tmp_path: Path) -> None:
     made = make([filler(number) for number in range(3)])
     path = put(tmp_path, damaged(made, 1), name="x.tfrecord.gz")

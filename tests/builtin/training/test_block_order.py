@@ -158,6 +158,13 @@ def test_a_source_shuffles_by_blocks_of_a_size(numbers: Path) -> None:
     assert source.report(certificate).is_complete
 
 
+@pytest.mark.parametrize("arguments", [{"block_window": 2}, {"block_lanes": 2}])
+def test_windows_and_lanes_need_blocks(numbers: Path, arguments: dict[str, Any]) -> None:
+    source = tfrecreg.data_source(numbers, "train")
+    with pytest.raises(UsageError, match="`block_window` and `block_lanes` need `block`"):
+        source.order(seed=3, **arguments)
+
+
 def test_states_of_other_blocks_do_not_go_together() -> None:
     states = [
         order(100, Blocks(size), host=host, hosts=2).state(5) for host, size in enumerate((10, 20))

@@ -117,6 +117,13 @@ def test_parts_of_splits_have_certificates(source: tfrecreg.DataSource) -> None:
         source.certificate().merge(source[1:].certificate())
 
 
+def test_a_certificate_is_not_merged_with_itself(source: tfrecreg.DataSource) -> None:
+    certificate = certified(source, [0, 1])
+    with pytest.raises(UsageError, match="cannot be merged with itself"):
+        certificate.merge(certificate)
+    assert len(certificate) == 2
+
+
 def test_files_without_an_index_are_read_again(numbers: Path) -> None:
     source = tfrecreg.data_source(numbers, "train+test", raw=True)
     certificate = source.certificate()

@@ -6,6 +6,7 @@ import json
 import pickle
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -131,9 +132,11 @@ def test_a_state_of_other_weights_is_refused() -> None:
         ([0, 0], "no record of `mnist` has a weight above zero, according to `numbers`"),
         ([], "no record of `mnist` has a weight above zero, according to `numbers`"),
         ([[1, 2]], r"one number per record, found"),
+        (["x", "x"], "weights should be one number per record$"),
+        ([[1], [1, 2]], "weights should be one number per record$"),
     ],
 )
-def test_weights_that_are_none(values: list[float], text: str) -> None:
+def test_weights_that_are_none(values: list[Any], text: str) -> None:
     with pytest.raises(UsageError, match=text) as caught:
         Weights(values, "numbers", "mnist")
     assert caught.value.exit_code == 2

@@ -134,6 +134,7 @@ def test_records_without_images_are_found_by_their_names(tmp_path: Path, raw: Pa
 
 def test_what_the_source_skips_is_counted_apart(tmp_path: Path, raw: Path) -> None:
     (raw / "class0/broken.png").write_bytes(b"")
+    (raw / "notes.txt").write_bytes(b"a stray file, so a remark")
     put(tmp_path / "x/a.tfrecord", *map(record, range(12)))
     findings, counts = look(tmp_path / "x", raw)
     assert findings == []

@@ -383,6 +383,12 @@ class TestSHD006:
         message = f"the set `{tmp_path}/y` has 2 shards, but one of them has number 3"
         assert message in [each["message"] for each in found["findings"]]
 
+    def test_a_set_of_no_shards(self, tmp_path: Path) -> None:
+        found = self.bare(tmp_path, "x-train.tfrecord-00000-of-00000")
+        finding = one(found, "SHD006")
+        said = "has 0 shards, but one of them has number 0"
+        assert finding["message"] == f"the set `{tmp_path}/x-train.tfrecord` {said}"
+
     def test_a_number_that_stands_twice(self, tmp_path: Path) -> None:
         found = self.bare(tmp_path, "x-00000-of-00002", "x-00001-of-00002", "x-1-of-2")
         assert codes(found) == ["SHD006"]

@@ -165,6 +165,16 @@ def test_records_that_changed_since_a_version_are_selected(viewing: Viewing) -> 
     assert "no release `d@9.0.0`" in said
 
 
+def test_the_latest_version_is_the_one_of_the_moment(tmp_path: Path) -> None:
+    put_build(tmp_path, BEFORE)
+    put_release(tmp_path, "1.0.0")
+    put_build(tmp_path, AFTER)
+    with serving("d", registry=tmp_path) as viewing:
+        assert viewing.ask("/api/t/0/select", changed_since="d@latest")["count"] == 2
+        put_release(tmp_path, "2.0.0")
+        assert viewing.ask("/api/t/0/select", changed_since="d@latest")["count"] == 0
+
+
 def test_a_selection_becomes_a_derived_dataset(viewing: Viewing) -> None:
     where = "key <> 'a\"5' AND label_name = 'cat' -- \U0001f600"
     found = viewing.ask("/api/t/0/select", where=where, split="train")

@@ -129,6 +129,13 @@ def test_what_cannot_be_built_is_named_and_leaves_nothing(
     assert tree(Path(registry.storage.root), ignore=(".tfrecreg",)) == before
 
 
+def test_a_pandas_series_is_refused_as_it_has_labels(registry: Registry) -> None:
+    pandas = pytest.importorskip("pandas")
+    series = pandas.Series([{"x": 1}, {"x": 2}], index=[1, 0])
+    error = refused(registry, {"train": series})
+    assert error.message == "split `train` is a pandas object: its elements have labels"
+
+
 def test_data_and_a_source_exclude_each_other(registry: Registry) -> None:
     request = BuildRequest(name="shapes", source="mnist", raw="raw", max_skipped=1)
     with pytest.raises(UsageError) as caught:

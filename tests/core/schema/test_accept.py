@@ -211,6 +211,22 @@ def test_what_has_no_change_is_refused() -> None:
     assert refused == [Answer(code, name, BY_HAND) for code, name in broken]
 
 
+def test_no_more_undeclared_features_are_drafted_than_a_check_names() -> None:
+    names = [f"f{number:03}" for number in range(150)]
+    text, edits, refused, left = accepted(declared("type: INT"), [dict.fromkeys(names, N(1))])
+    assert [each.feature for each in edits] == names[:100]
+    assert [each.name for each in parse_schema(text).features] == ["x", *names[:100]]
+    assert refused == [Answer("SCH005", name, BY_HAND) for name in names[100:]]
+    assert left == {("SCH005", name) for name in names[100:]}
+
+
+def test_a_feature_declared_twice_is_changed_in_both_declarations() -> None:
+    twice = 2 * declared("type: INT int_domain { max: 9 }")
+    after, edits, refused, left = accepted(twice, [{"x": N(12)}])
+    assert same(after, twice.replace("max: 9", "max: 12"))
+    assert (len(edits), refused, left) == (1, [], set())
+
+
 @pytest.mark.parametrize("line_end", ["\n", "\r\n"], ids=["lf", "crlf"])
 def test_comments_stay_with_their_features_and_domains(line_end: str) -> None:
     text = (

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tfrecreg.core.schema.compiled import CompiledSchema, compile_schema
+from tfrecreg.core.schema.compiled import CompiledSchema, compile_schema, schema_json
 from tfrecreg.core.schema.definition import IntDomain, SchemaFeature
 from tfrecreg.core.schema.proto import parse_schema as parse
 from tfrecreg.core.values.errors import SchemaError
@@ -78,6 +78,12 @@ def test_domain_mass_is_for_strings_only() -> None:
     number = rule(f"type: INT int_domain {{ min: 0 }} {mass}")
     assert number.domain_mass == 1.0
     assert number.checked_domain == IntDomain(0)
+
+
+def test_an_empty_string_for_false_is_part_of_the_document() -> None:
+    body = 'name: "x" bool_domain { true_value: "yes" false_value: "" }'
+    domain = schema_json(parse(f"feature {{ {body} }}"))["features"]["x"]["domain"]
+    assert domain == {"kind": "bool", "true_value": "yes", "false_value": ""}
 
 
 STAGES = ("PLANNED", "ALPHA", "DEPRECATED", "DISABLED", "DEBUG_ONLY", "VALIDATION_DERIVED")

@@ -5,12 +5,14 @@ from collections import Counter
 from math import nan
 from textwrap import dedent
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tfrecreg.core.example.decode import decode
 from tfrecreg.core.example.model import Example, Feature, Kind, encode
+from tfrecreg.core.example.tensors import serialize_tensor
 from tfrecreg.core.example.values import bytes_feature, float_feature, int64_feature, unset_feature
 from tfrecreg.core.schema.check import Checker
 from tfrecreg.core.schema.compiled import compile_schema
@@ -145,8 +147,9 @@ def test_a_few_strings_that_come_again_become_a_domain() -> None:
         [bytes_feature(b"\xff")] * 9,
         [bytes_feature(b"a" * 65)] * 9,
         [bytes_feature([])] * 9,
+        [bytes_feature(serialize_tensor(np.array([[1, 0], [0, 1]])))] * 9,
     ],
-    ids=["all different", "too many", "no text", "too long", "none"],
+    ids=["all different", "too many", "no text", "too long", "none", "tensors"],
 )
 def test_other_bytes_have_no_domain(values: list[Feature]) -> None:
     assert "domain" not in drafted(*values)

@@ -139,6 +139,7 @@ class TestChoice:
         (["train2014", "train2017"], ["train2014", "train2017"]),
         (["val", "dev"], ["dev", "val"]),
         (["test-dev2017", "train2017"], ["test_dev", "train"]),
+        (["indoor", "outdoor"], ["indoor", "outdoor"]),
     ],
 )
 def test_splits_are_never_merged(raw: Any, words: list[str], names: list[str]) -> None:

@@ -90,6 +90,13 @@ def test_synsets_label_files_in_the_order_of_their_names(raw) -> None:
     assert made.remarks == []
 
 
+def test_labels_alone_label_folder_by_folder(raw) -> None:
+    raw.puts("val/1.png", "val-b/1.png")
+    raw.put("labels.txt", "dog\ncat\n")
+    labels = raw.made("label_file=labels.txt").labels()
+    assert labels == {"val/1.png": (1, "dog"), "val-b/1.png": (0, "cat")}
+
+
 def test_every_line_is_accounted_for(raw, tmp_path) -> None:
     (tmp_path / "outside.png").write_bytes(b"secret")
     raw.puts("a.png", ".hidden.png")

@@ -162,6 +162,12 @@ def test_folders_of_splits_beside_others_are_ambiguous(raw) -> None:
     ]
 
 
+def test_folders_of_splits_within_a_class_are_refused(raw) -> None:
+    raw.puts("cat/train/1.png", "cat/test/2.png", "dog/1.png")
+    assert raw.error().message == "the class folder `cat` holds the split folder `test`"
+    assert raw.made("layout=class").splits() == {"train": 3}
+
+
 def test_the_files_of_a_folder_that_no_split_reads_are_counted(raw) -> None:
     raw.puts("train/cat/1.png", "extra/1.png", "extra/2.png", "notes.txt")
     (raw.path / "void").mkdir()

@@ -87,6 +87,11 @@ def test_a_table_without_header_has_numbered_columns(raw) -> None:
     assert (made.values("1"), made.values("2")) == ([[1], [2]], [[b"x"], [b"y"]])
 
 
+def test_a_space_may_be_the_delimiter(raw) -> None:
+    raw.put("train.csv", "a b\n1 2\n")
+    assert raw.made("delimiter= ").written["train", "00000001"] == {"a": [1], "b": [2]}
+
+
 def test_a_file_that_a_numbered_set_lacks_is_skipped(raw) -> None:
     raw.put("train-0-of-3.csv", "a\n1\n")
     raw.put("train-2-of-3.csv", "a\n2\n")

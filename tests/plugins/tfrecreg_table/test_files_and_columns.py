@@ -12,6 +12,7 @@ import pytest
 from image_support import png
 from media_support import wav
 
+from tfrecreg.core.schema.proto import parse_schema
 from tfrecreg.core.values.shards import named_classes
 
 
@@ -41,6 +42,25 @@ def test_a_csv_beside_images_is_one_line(raw) -> None:
         "images/a.png",
         "images/b.png",
     }
+
+
+def test_only_the_files_of_items_are_raw_files(raw) -> None:
+    raw.put("a.txt", "a")
+    raw.put("b.txt", "b")
+    raw.put("train.csv", "id,f\n1,a.txt\n1,b.txt\n")
+    options = "columns=f:file", "key=id"
+    assert raw.made(*options).codes() == ["SRC114"]
+    assert {file.path for file in raw.source(*options).raw_files()} == {"train.csv", "a.txt"}
+
+
+def test_features_have_the_names_of_columns_in_any_script(raw) -> None:
+    raw.put("a.png", png(2, 2))
+    raw.put("train.csv", "größe,年齢,写真\n1,x,a.png\n")
+    options = "columns=größe,年齢,写真:image=写真"
+    (found,) = raw.made(options).written.values()
+    assert (found["größe"], found["年齢"], found["写真/width"]) == ([1], [b"x"], [2])
+    names = {each.name for each in parse_schema(raw.source(options).schema()).features}
+    assert names == found.keys()
 
 
 def test_sounds_and_other_files_are_read_by_their_suffix(raw) -> None:
@@ -125,6 +145,10 @@ def test_a_column_gives_the_splits(raw) -> None:
         "validation",
         "test",
     }
+    raw.put("data.jsonl", '{"s": true, "v": 1}\n{"s": false, "v": 2}\n')
+    made = raw.made("file=data.jsonl", "split_column=s")
+    assert {split for split, _ in made.written} == {"true", "false"}
+    (raw.path / "data.jsonl").unlink()
     raw.put("data.csv", "s,v\ntrain,1\n,2\n")
     assert "`data.csv`, line 3" in raw.error("split_column=s").message
     raw.put("data.csv", "s,v\n" + "".join(f"s{n},1\n" for n in range(101)))

@@ -83,6 +83,13 @@ def test_columns_of_parquet_are_taken_by_their_names(raw, tmp_path) -> None:
     raw.error("columns=big")
 
 
+def test_two_columns_of_parquet_with_one_name_are_refused(raw, tmp_path) -> None:
+    table = pa.table([[1], [2], [3]], names=["a", "b", "a"])
+    pq.write_table(table, tmp_path / "raw/train.parquet")
+    assert "`train.parquet` has two columns with the same name" in raw.error().message
+    raw.error("columns=b")
+
+
 def test_a_double_that_float32_does_not_hold_is_refused(raw, tmp_path) -> None:
     pq.write_table(pa.table({"x": [0.1, 0.1234567890123]}), tmp_path / "raw/train.parquet")
     assert "line 2," in raw.error().message
@@ -97,6 +104,7 @@ def test_a_double_that_float32_does_not_hold_is_refused(raw, tmp_path) -> None:
         "{",
         '{"a": 1, "a": 2}',
         '{"a": NaN}',
+        '{"a": 1e999}',
         '{"a":' * 90_000 + "1" + "}" * 90_000,
         '{"b": {"c": 1}, "b/c": 2}',
     ],
@@ -127,6 +135,15 @@ def test_a_line_that_is_no_row_is_skipped(raw, line) -> None:
 def test_a_column_without_a_place_in_an_example_is_refused(raw, lines) -> None:
     raw.put("train.jsonl", lines)
     raw.error()
+
+
+def test_half_a_surrogate_pair_is_no_text(raw) -> None:
+    raw.put("train.jsonl", '{"a": "x", "n": 1}\n{"a": "\\ud800", "n": 2}\n')
+    made = raw.made()
+    assert (made.values("a"), made.codes()) == ([[b"x"]], ["SRC113"])
+    made = raw.made("columns=n", "key=a")
+    assert (made.values("n"), made.codes()) == ([[1]], ["SRC114"])
+    assert "does not name classes: not valid text" in raw.error("columns=a:label").message
 
 
 def test_integers_and_floats_together_are_floats(raw) -> None:

@@ -50,7 +50,11 @@ class TestBoxes:
         assert raw.source(coordinates="edges").notes() == []
 
     @pytest.mark.parametrize(
-        "sides", [(30, 21, 11, 60), (11, 21, 300, 60), ("nan", 21, 30, 60), ("1e999", 21, 30, 60)]
+        "sides",
+        [
+            *((30, 21, 11, 60), (11, 21, 300, 60), ("nan", 21, 30, 60), ("1e999", 21, 30, 60)),
+            (1, 21, "1_0", 60),
+        ],
     )
     def test_a_bad_box_is_one_as_in_coco(self, raw: Any, sides: Any) -> None:
         raw.one(raw.object("dog", *sides), raw.object())

@@ -54,12 +54,22 @@ def test_an_empty_file_is_an_image_without_objects(raw: Any, text: bytes) -> Non
     assert raw.remarks() == []
 
 
+@pytest.mark.parametrize("options", [{}, {"task": "detect"}])
+@pytest.mark.parametrize(
+    "text", [bytes(40), "0 0.5 0.5 0.2 0.5\n".encode("utf-16")], ids=["zeros", "utf-16"]
+)
+def test_a_file_that_is_no_plain_text_skips_its_image(raw: Any, text: bytes, options: Any) -> None:
+    raw.one(text)
+    assert raw.skipped(**options).code == "SRC110"
+
+
 @pytest.mark.parametrize(
     "row",
     [
         *("0 0.5 0.5 0.2", "0 0.5 0.5 0.2 0.5 0.9", "0,0.5,0.5,0.2,0.5", "0 \x1b[31m 0.5 0.2 0.5"),
         *("cat 0.5 0.5 0.2 0.5", "0.5 0.5 0.5 0.2 0.5"),
         *("nan 0.5 0.5 0.2 0.5", "1e300 0.5 0.5 0.2 0.5"),
+        *("1_0 .5 .5 .2 .2", "1 .5 .5 .2 .2_0"),
     ],
 )
 def test_a_row_that_is_none_is_left_out(raw: Any, row: str) -> None:

@@ -124,6 +124,11 @@ class TestLists:
         }
         assert raw.remarks(classes=("cat",)) == []
 
+    def test_a_file_without_a_suffix_is_no_list(self, raw: Any) -> None:
+        raw.two_splits()
+        raw.put("test", "images/val/c.png\n")
+        assert raw.splits(classes=("cat",)) == TWO
+
     def test_paths_of_another_machine_are_counted(self, raw: Any) -> None:
         raw.two_splits()
         raw.put("train.txt", "/data/images/train/a.png\n/data/images/train/b.png\n")

@@ -84,7 +84,8 @@ class Comparisons:
 
     def _between(self, *words: str) -> DiffResult:
         a, b = (expect_built(each, self._registry) for each in words)
-        key = (a.storage().root, b.storage().root)  # `t@latest` may name another release later
+        # The words may name another version later: `t@latest`, or a build that was made again.
+        key = (a.name, a.manifest.digest, b.name, b.manifest.digest)
         with self._lock:
             found = self._kept.get(key)
             if found is None:

@@ -115,7 +115,7 @@ class Selections:
         name = choice.name
         with self._lock:
             found = self._kept.get(name)
-        if found is not None:
+        if found is not None and not choice.changed_since:  # `t@latest` may be another version now
             return found
         began = time.monotonic()
         asks = bool(choice.where or choice.sort)

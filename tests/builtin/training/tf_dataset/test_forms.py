@@ -268,6 +268,8 @@ def test_a_folder_with_its_manifest_needs_no_registry(
         {"seed": 1},
         {"pad_to": "longest"},
         {"channels": 3},
+        {"decode": "False"},
+        {"decode": ["a"]},
         {"decode": True, "channels": 2},
         {"decode": True, "image_size": (0, 3)},
         {"features": ["image/lable"]},

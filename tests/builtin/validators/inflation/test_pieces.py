@@ -54,6 +54,22 @@ class TestWrapped:
         assert read_npy(huge) is None
         assert read_npy(b"\x93NUMPY\x01\x00") is None
 
+    @pytest.mark.parametrize(
+        ("header", "values"),
+        [
+            (b"{'shape': (128", None),
+            (b"'''abc", None),
+            (b"{'descr': '<f4', 'fortran_order': False, 'shape': (128L,), }", [0.0] * 128),
+        ],
+        ids=["open bracket", "open string", "python 2"],
+    )
+    def test_a_strange_npy_header_raises_and_warns_of_nothing(
+        self, header: bytes, values: list[float] | None
+    ) -> None:
+        size = len(header).to_bytes(2, "little")
+        found = read_npy(b"\x93NUMPY\x01\x00" + size + header + bytes(512))
+        assert (None if found is None else found.tolist()) == values
+
     def test_what_unpacks_to_too_much_is_left_alone(self) -> None:
         assert decompressed(gzip.compress(bytes(1 << 20))) == bytes(1 << 20)
         assert decompressed(gzip.compress(bytes((1 << 24) + 1))) is None
