@@ -24,6 +24,7 @@ from tfrecreg.core.check.options import CheckOptions
 from tfrecreg.core.check.run import check
 from tfrecreg.core.example.model import encode
 from tfrecreg.core.example.values import bytes_feature, float_feature, int64_feature
+from tfrecreg.core.registry.indexes import CATALOG_FORMAT
 from tfrecreg.core.registry.registry import open_registry
 
 pytest.importorskip("duckdb", reason="the extra `query` is not installed")
@@ -301,7 +302,7 @@ def test_gc_removes_damaged_notes_and_catalogs_of_other_formats(digits_registry:
     notes[0].parent.mkdir(parents=True, exist_ok=True)
     notes[0].write_bytes(b"{")
     old = [folder / "parts/00/0123.parquet", folder / "shards/00/0123.json"]
-    old.append(catalogs[0].with_name(catalogs[0].name.replace("-4.", "-3.")))
+    old.append(catalogs[0].with_name(catalogs[0].name.replace(f"-{CATALOG_FORMAT}.", "-3.")))
     for path in old:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(catalogs[0].read_bytes())

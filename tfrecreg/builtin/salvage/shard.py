@@ -125,7 +125,8 @@ def _survey(
         assert seen is not None
         _, seen_with_it, damage_with_it = _look(shard, index, index, reader)
         assert seen_with_it is not None
-        if seen_with_it.sure and seen_with_it.known > seen.known:
+        more = seen_with_it.sure and seen_with_it.known > seen.known
+        if more or damage.refusal:
             hints, seen, damage = index, seen_with_it, damage_with_it
     return hints, damage.damaged and seen is not None and seen.sure, damage
 
