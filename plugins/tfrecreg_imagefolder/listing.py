@@ -304,8 +304,8 @@ def list_class_folders(raw: Storage, options: ImageFolderOptions) -> Listing:
                 if slash and options.layout == "auto" and usual_split(inner):
                     raise RawDataError(
                         f"the class folder `{safe(path)}` holds the split folder `{safe(inner)}`",
-                        hint="class folders belong into the folders of splits, as in "
-                        "`train/cat`; --option layout=class takes all files of each class folder",
+                        hint="put the class folders into split folders, as in `train/cat`; "
+                        "--option layout=class takes all files of each class folder",
                     )
                 key = file[len(item_class.folder) :]
                 entries.append(item_class.entry(split, key, size, problem))

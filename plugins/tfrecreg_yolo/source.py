@@ -251,6 +251,7 @@ def _read_row(line: bytes, context: YoloContext) -> tuple[int, Sequence[float], 
     """
     task = context.task
     try:
+        # Python reads `1_0` as 10, but not `1?0`.
         category, *values = map(float, line.replace(b"_", b"?").split())
     except ValueError:
         shown = safe(line.decode("utf-8", "replace"), limit=60)

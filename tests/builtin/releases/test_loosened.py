@@ -64,6 +64,11 @@ IMG = WAIVER.format("IMG003", "2027-01-31") + 'fingerprint = "I*"\n'
         ),
         (
             "gates.m.severity = { '*' = 'error' }",
+            "gates.m.severity = { '*' = 'error', 'IMG003' = 'info' }",
+            ["`gates.m.severity`: was error, is info for `IMG003`"],
+        ),
+        (
+            "gates.m.severity = { '*' = 'error' }",
             "",
             ["`gates.m.severity`: was error, is info for `*`"],
         ),

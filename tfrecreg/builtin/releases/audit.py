@@ -119,8 +119,9 @@ def _gate(before: GateConfig, after: GateConfig) -> Iterator[tuple[str, str]]:
     """Yield two texts for each loosened setting: its key, and how the setting changed."""
     if _STRICT.index(after.fail_on) > _STRICT.index(before.fail_on):
         yield "fail_on", f"was {before.fail_on.value}, is {after.fail_on.value}"
-    codes = plugins().codes().values() if before.severity != after.severity else ()
-    for pattern in sorted({*before.severity, *after.severity} if codes else ()):
+    changed = {pattern for pattern, _ in before.severity.items() ^ after.severity.items()}
+    codes = plugins().codes().values() if changed else ()
+    for pattern in sorted(changed):
         glob, detail, _ = pattern.partition(" ")
         matched = [code for code in codes if fnmatchcase(code.code, glob)]
         changes = [

@@ -5,7 +5,7 @@ In a damaged shard, the module also finds doubtful records, which may not belong
 A search for the next record after damaged bytes may find records inside the payload of a lost
 record. Such records end before the checksum of the lost record. So records from a search belong to
 the shard itself if they end at the end of the stream, or end at the start of a damaged record whose
-place is certain.
+place is certain. Records within the length that the lost record's header states stay doubtful.
 
 The module looks for records inside payloads. In a plain shard, it also looks inside lost payloads.
 If it finds records there, the header of a damaged record proves less than in other shards, and the

@@ -120,29 +120,31 @@ def _survey(
     An index knows where records begin, but not which bytes were since removed or inserted. So a
     damaged shard is scanned with and without it. The scan that finds more of its records counts.
     """
-    hints, seen, damage = _look(shard, None, index, reader)
-    if index is not None and (damage.damaged or damage.refusal):
-        assert seen is not None
-        _, seen_with_it, damage_with_it = _look(shard, index, index, reader)
-        assert seen_with_it is not None
+    if index is None:
+        with closing(_scan(shard, None, digest=False)) as events:
+            return None, False, look(events, reader)
+    hints = None
+    seen, damage = _look(shard, None, index, reader)
+    if damage.damaged or damage.refusal:
+        seen_with_it, damage_with_it = _look(shard, index, index, reader)
         more = seen_with_it.sure and seen_with_it.known > seen.known
         if more or damage.refusal:
             hints, seen, damage = index, seen_with_it, damage_with_it
-    return hints, damage.damaged and seen is not None and seen.sure, damage
+    return hints, damage.damaged and seen.sure, damage
 
 
 def _look(
-    shard: Shard, hints: Index | None, index: Index | None, reader: Reader
-) -> tuple[Index | None, IndexMatch | None, ShardDamage]:
-    seen = IndexMatch(index) if index is not None else None
+    shard: Shard, hints: Index | None, index: Index, reader: Reader
+) -> tuple[IndexMatch, ShardDamage]:
+    seen = IndexMatch(index)
     with closing(_scan(shard, hints, digest=False)) as events:
-        return hints, seen, look(_matching(events, seen), reader)
+        return seen, look(_matching(events, seen), reader)
 
 
-def _matching(events: Iterable[Event], matches: IndexMatch | None) -> Iterator[Event]:
+def _matching(events: Iterable[Event], matches: IndexMatch) -> Iterator[Event]:
     """Yield each event after comparing its records with the index."""
     for event in events:
-        if matches is not None and isinstance(event, RecordBatch) and event.whole:
+        if isinstance(event, RecordBatch) and event.whole:
             matches.unknown += int((~matches.match(event.first, event.payloads())).sum())
         yield event
 

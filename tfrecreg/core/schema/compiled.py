@@ -237,6 +237,7 @@ def _domain(domain: Domain, name: str) -> dict[str, Any]:
 
 
 _UNSET_IF_EMPTY = ("is_categorical", "string_format", "integer_format")
+"""Fields that a schema does not set if their value is empty or False."""
 
 
 def _known(fields: dict[str, Any]) -> dict[str, Any]:

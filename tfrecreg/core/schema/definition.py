@@ -6,8 +6,8 @@ fields that tfrecreg does not use (annotation metadata, comparators, tensor repr
 
 Where the meaning of a schema is unclear, these rules apply:
 
-- A feature is **required** if ``presence.min_fraction`` is 1. If it is smaller, it
-  is a condition for the whole split, as `min_count` is: both are checked after reading the split.
+- A feature is **required** if ``presence.min_fraction`` is 1. A smaller `min_fraction` is a
+  condition for the whole split, like `min_count`. Both are checked after the split was read.
 - A **shape** fixes the number of values if the feature is present, but does not require the
   feature. TFDV, in contrast, requires it in every example.
 - A feature whose **kind is not set** counts as missing. An **empty list** counts as present, but
