@@ -194,7 +194,16 @@ def _check_set(tally: Tally, subject: str, members: Sequence[_Member], known: _B
     if missing:
         message = f"{of - missing} of {of} shards of `{shown}` are present"
         absent = (number for number in expected if number not in numbers)
-        _add_missing(tally, message, subject, members, absent, missing, of)
+        head, digits, end = _parts_of_name(members)
+        places = [
+            Location(
+                shard=f"{head}{number:0{len(digits)}d}{end}",
+                detail=f"shard number {number} of {of} is missing",
+                tensorflow=TensorflowOutcome.READS,
+            )
+            for number in islice(absent, MAX_LOCATIONS)
+        ]
+        tally.add_places(SHD001, message, places, missing, subject=subject)
     return len(unnamed)
 
 
@@ -213,31 +222,6 @@ def _later(members: Sequence[_Member]) -> list[tuple[Shard, str]]:
             other = before.name.rpartition("/")[2]
             later.append((shard, f"`{safe(other)}` has the same number {name.number}"))
     return later
-
-
-def _add_missing(
-    tally: Tally,
-    message: str,
-    subject: str,
-    members: Sequence[_Member],
-    absent: Iterator[int],
-    missing: int,
-    of: int,
-) -> None:
-    head, digits, end = _parts_of_name(members)
-    named = list(islice(absent, MAX_LOCATIONS))
-    for place, number in enumerate(named):
-        tally.add(
-            SHD001,
-            message,
-            Location(
-                shard=f"{head}{number:0{len(digits)}d}{end}",
-                detail=f"shard number {number} of {of} is missing",
-                tensorflow=TensorflowOutcome.READS,
-            ),
-            subject=subject,
-            count=1 + (missing - len(named) if place == len(named) - 1 else 0),
-        )
 
 
 def _shard_name(shard: Shard) -> ShardName | None:
@@ -421,9 +405,8 @@ def _check_absent(tally: Tally, split: InfoSplit, files: Sequence[str], near: Sh
     absent = [name for name in files if name not in there]
     message = f"`{INFO_NAME}` lists the split `{safe(split.name)}`, but some shards are missing"
     above = near.name[: len(near.name) - len(near.path.rpartition("/")[2])]
-    for number, name in enumerate(absent[:MAX_LOCATIONS]):
-        where = Location(
-            split=split.name, shard=f"{above}{name}", tensorflow=TensorflowOutcome.READS
-        )
-        count = 1 + max(0, len(absent) - MAX_LOCATIONS) * (number == 0)
-        tally.add(SHD001, message, where, split=split.name, subject=split.name, count=count)
+    places = [
+        Location(split=split.name, shard=f"{above}{name}", tensorflow=TensorflowOutcome.READS)
+        for name in absent[:MAX_LOCATIONS]
+    ]
+    tally.add_places(SHD001, message, places, len(absent), split=split.name, subject=split.name)
