@@ -82,30 +82,20 @@ def _items(text: str, path: str) -> LabelMap:
     return found
 
 
-_LABEL_MAP = """
-name: "label_map.proto" package: "tfrecreg.labels"
-message_type {
-  name: "Item"
-  field { name: "name" number: 1 type: TYPE_STRING label: LABEL_OPTIONAL }
-  field { name: "id" number: 2 type: TYPE_INT32 label: LABEL_OPTIONAL }
-  field { name: "display_name" number: 3 type: TYPE_STRING label: LABEL_OPTIONAL }
-}
-message_type {
-  name: "LabelMap"
-  field {
-    name: "item" number: 1 type: TYPE_MESSAGE type_name: ".tfrecreg.labels.Item"
-    label: LABEL_REPEATED
-  }
-}
-"""
-"""The part of TensorFlow's message ``StringIntLabelMap`` that has the names of classes."""
-
-
 @cache
 def _message_class() -> Any:
-    from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, text_format
+    """The part of TensorFlow's message ``StringIntLabelMap`` that has the names of classes."""
+    from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
-    file = text_format.Parse(_LABEL_MAP, descriptor_pb2.FileDescriptorProto())
+    field = descriptor_pb2.FieldDescriptorProto
+    file = descriptor_pb2.FileDescriptorProto(name="label_map.proto", package="tfrecreg.labels")
+    item, labels = file.message_type.add(name="Item"), file.message_type.add(name="LabelMap")
+    one, many = field.LABEL_OPTIONAL, field.LABEL_REPEATED
+    item.field.add(name="name", number=1, type=field.TYPE_STRING, label=one)
+    item.field.add(name="id", number=2, type=field.TYPE_INT32, label=one)
+    item.field.add(name="display_name", number=3, type=field.TYPE_STRING, label=one)
+    items = labels.field.add(name="item", number=1, type=field.TYPE_MESSAGE, label=many)
+    items.type_name = ".tfrecreg.labels.Item"
     pool = descriptor_pool.DescriptorPool()
     pool.AddSerializedFile(file.SerializeToString())
     found = pool.FindMessageTypeByName("tfrecreg.labels.LabelMap")
