@@ -34,6 +34,7 @@ from tfrecreg.core.records.writer import hashed_write
 from tfrecreg.core.registry import layout
 from tfrecreg.core.registry.files import raw_totals
 from tfrecreg.core.registry.find import labels_beside
+from tfrecreg.core.registry.foreign.folders import salvaged
 from tfrecreg.core.registry.foreign.labels import (
     LabelsBeside,
     in_order,
@@ -54,13 +55,11 @@ from tfrecreg.core.registry.manifest import (
     Ledger,
     Manifest,
     RawTotals,
-    SalvageMark,
     SchemaEntry,
     ShardEntry,
     SourceEntry,
     SplitEntry,
     is_adopted,
-    read_mark,
     render_manifest,
     seal,
 )
@@ -489,16 +488,7 @@ def _salvage_mark(done: Examination) -> str | None:
     If one salvage wrote the shards, the mark is the digest of its report. If several did, the mark
     is a digest of the digests of their reports.
     """
-    marks: dict[tuple[str, str], SalvageMark | None] = {}
-    found: set[str] = set()
-    for shard, part in done.seen:
-        folder, _, name = shard.path.rpartition("/")
-        place = shard.storage.root, folder
-        if place not in marks:
-            marks[place] = read_mark(shard.storage, folder)
-        mark = marks[place]
-        if mark is not None and mark.covers(name, part.end.blake3):
-            found.add(mark.digest)
+    found = {mark.digest for _, mark in salvaged(done.seen)}
     if len(found) > 1:
         return blake3("\n".join(sorted(found)).encode("ascii")).hexdigest()
     return next(iter(found), None)

@@ -28,21 +28,21 @@ from tfrecreg.core.records.hashing import hash_file
 from tfrecreg.core.registry.foreign.folders import (
     DESCRIBED,
     UNNAMED,
+    SeenShards,
     bare_measures,
     check_bare,
     check_empty,
     check_payloads,
     descriptions,
+    salvaged,
     shard_sets,
 )
 from tfrecreg.core.registry.manifest import (
     MANIFEST_NAME,
     FileEntry,
     Manifest,
-    SalvageMark,
     ShardEntry,
     parse_manifest,
-    read_mark,
 )
 from tfrecreg.core.schema.payload_kinds import PayloadCounter, PayloadCounts
 from tfrecreg.core.storage.interface import Readable
@@ -335,21 +335,14 @@ def _check_own_manifest(tally: Tally, storage: Readable, manifest: Manifest) -> 
         tally.add(SHD002, message, where, subject=MANIFEST_NAME)
 
 
-def _check_marks(tally: Tally, seen: Iterable[tuple[Shard, _SeenShard]]) -> None:
+def _check_marks(tally: Tally, seen: SeenShards) -> None:
     """Find SHD009: bare files that were salvaged from damaged files."""
-    marks: dict[tuple[str, str], SalvageMark | None] = {}
-    for shard, part in seen:
-        folder, _, name = shard.path.rpartition("/")
-        place = shard.storage.root, folder
-        if place not in marks:
-            marks[place] = read_mark(shard.storage, folder)
-        mark = marks[place]
-        if mark is None or not mark.covers(name, part.end.blake3):
-            continue
+    for shard, mark in salvaged(seen):
         if mark.broken:
             why = safe(mark.broken)
             message = f"its folder has a salvage report, which cannot be read: {why}"
         else:
+            name = shard.path.rpartition("/")[2]
             message = f"it was cut out of a damaged shard: {mark.lost.get(name, 'renamed since')}"
         where = Location(
             split=shard.split or None, shard=shard.name, tensorflow=TensorflowOutcome.READS

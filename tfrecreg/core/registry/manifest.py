@@ -360,10 +360,6 @@ class SalvageMark:
     any shard of the folder may have been salvaged.
     """
 
-    def covers(self, name: str, digest: str | None = None) -> bool:
-        """Whether the shard with this name or digest was salvaged or may have been salvaged."""
-        return bool(self.broken) or name in self.changed or digest in self.changed.values()
-
 
 def read_mark(storage: Readable, folder: str) -> SalvageMark | None:
     """The mark of the folder; None if its shards were not salvaged.

@@ -27,6 +27,7 @@ from tfrecreg.core.registry.foreign.tfds import (
     is_unfinished,
     read_info,
 )
+from tfrecreg.core.registry.manifest import SalvageMark, read_mark
 from tfrecreg.core.schema.payload_kinds import (
     NOT_AN_EXAMPLE,
     TOO_LARGE,
@@ -86,6 +87,21 @@ class Seen(Protocol):
 
 
 SeenShards = Sequence[tuple[Shard, Seen]]
+
+
+def salvaged(seen: SeenShards) -> Iterator[tuple[Shard, SalvageMark]]:
+    """The bare files that were salvaged or may have been, each with the mark of its folder."""
+    marks: dict[tuple[str, str], SalvageMark | None] = {}
+    for shard, part in seen:
+        folder, _, name = shard.path.rpartition("/")
+        place = shard.storage.root, folder
+        if place not in marks:
+            marks[place] = read_mark(shard.storage, folder)
+        mark = marks[place]
+        if mark is None:
+            continue
+        if mark.broken or name in mark.changed or part.end.blake3 in mark.changed.values():
+            yield shard, mark
 
 
 def check_bare(
