@@ -98,12 +98,7 @@ def context_of(
     kind: type[Any], given: Mapping[str, Any], registry: RegistryLike | None = None
 ) -> Context:
     """Return the registry and the other keywords of a call in the form that operations take. Refuse
-    unknown keywords.
-
-    Args:
-        kind: the class that declares the verb's keywords, such as :class:`Reading`.
-        given: the keywords that the call passes.
-        registry: the registry of the handle, if the handle has one.
+    keywords that `kind` does not declare. `registry` is the registry of the handle, if it has one.
     """
     from tfrecreg.library.display import shown
 

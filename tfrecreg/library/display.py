@@ -77,11 +77,7 @@ def shown(progress: Progress | bool) -> Progress:
 
 
 class NotebookProgress:
-    """A bar below the cell. The kernel displays the bar, because rich's bars need `ipywidgets`.
-
-    Args:
-        publisher: IPython's `DisplayPublisher`.
-    """
+    """A bar below the cell. IPython's `DisplayPublisher` shows it: rich's need `ipywidgets`."""
 
     def __init__(self, publisher: Any) -> None:
         self._publisher = publisher
