@@ -43,23 +43,17 @@ def dataset_lock(registry: Registry, dataset: str, waiting: Callable[[], None]) 
     registry lacks them.
     """
     with (
-        _lock(registry, layout.EVERYTHING, waiting, shared=True),
-        _lock(registry, dataset, waiting),
+        registry_lock(registry, layout.EVERYTHING, waiting, shared=True),
+        registry_lock(registry, dataset, waiting),
     ):
         yield
 
 
 @contextmanager
-def locked_registry(registry: Registry, waiting: Callable[[], None]) -> Iterator[None]:
-    """Hold the lock of all datasets, including future ones."""
-    with _lock(registry, layout.EVERYTHING, waiting):
-        yield
-
-
-@contextmanager
-def _lock(
+def registry_lock(
     registry: Registry, name: str, waiting: Callable[[], None], *, shared: bool = False
 ) -> Iterator[None]:
+    """Hold the lock of a dataset, or of all datasets, including future ones (`EVERYTHING`)."""
     _expect_no_starting_worker()
     path = Path(registry.storage.root) / layout.lock_path(name)
     held = _held.get()

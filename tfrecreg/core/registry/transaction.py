@@ -28,7 +28,7 @@ from tfrecreg.core.registry import git, layout
 from tfrecreg.core.registry.history import expect_intact, repair_hint
 from tfrecreg.core.registry.indexes import indexes_not_kept, keep_indexes_of_release
 from tfrecreg.core.registry.keeper import tracker
-from tfrecreg.core.registry.lock import copy_unless_read, dataset_lock, locked_registry
+from tfrecreg.core.registry.lock import copy_unless_read, dataset_lock, registry_lock
 from tfrecreg.core.registry.manifest import (
     MANIFEST_NAME,
     SCHEMA_NAME,
@@ -361,7 +361,10 @@ def removal(registry: Registry, progress: Progress = SILENT) -> Iterator[Removal
     def waiting() -> None:
         progress.note(_WAITING)
 
-    with locked_registry(registry, waiting), tracker().locked(registry.storage.root, waiting):
+    with (
+        registry_lock(registry, layout.EVERYTHING, waiting),
+        tracker().locked(registry.storage.root, waiting),
+    ):
         for entry in list(registry.storage.list(layout.STAGE, recursive=False)):
             name = entry.path.rpartition("/")[2]
             _complete_exchanges(registry.storage, name)
