@@ -340,11 +340,8 @@ def _numbered(files: Collection[BareFile], numbers: dict[str, int]) -> list[Shar
 
 def labels_beside(shards: Sequence[Shard]) -> LabelsBeside:
     """The label maps next to shards without a manifest."""
-    folders: dict[tuple[str, str], tuple[Readable, str]] = {}
-    for shard in shards:
-        folder = shard.path.rpartition("/")[0]
-        folders.setdefault((shard.storage.root, folder), (shard.storage, folder))
-    return LabelsBeside(tuple(folders.values()), partial(_first_features, tuple(shards)))
+    places = dict.fromkeys((each.storage, each.path.rpartition("/")[0]) for each in shards)
+    return LabelsBeside(tuple(places), partial(_first_features, tuple(shards)))
 
 
 def _first_features(shards: Sequence[Shard]) -> frozenset[str]:

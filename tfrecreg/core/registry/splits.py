@@ -321,10 +321,6 @@ class SplitRecords:
         self._indexes: dict[int, Index] = {}
 
     @property
-    def total(self) -> int:
-        return self._starts[-1]
-
-    @property
     def starts(self) -> Sequence[int]:
         """The number of the first record in each of :attr:`paths`, followed by the total."""
         return self._starts
@@ -444,7 +440,7 @@ class SplitRecords:
     @property
     def mean_bytes(self) -> int:
         """Mean size of a payload in bytes, rounded up."""
-        return -(-sum(entry.payload_bytes for _, entry in self._shards) // max(1, self.total))
+        return -(-sum(entry.payload_bytes for _, entry in self._shards) // max(1, self._starts[-1]))
 
     def _fault_text(self, entry: ShardEntry, fault: str) -> str:
         return f"`{safe(entry.path)}` of {self._name} {fault}: `tfrecreg check {self._name}`"
