@@ -37,13 +37,7 @@ from tfrecreg.core.build.sources.deal import ClassListing, Deal, ListedEntry, de
 from tfrecreg.core.build.sources.interface import Item, RawFile, Remark, Skipped, Source, Written
 from tfrecreg.core.example.decode import decode_fast, decode_fully, decode_or_none
 from tfrecreg.core.example.model import Example, NotAnExampleError, encode
-from tfrecreg.core.records.framing import (
-    FOOTER_BYTES,
-    HEADER_BYTES,
-    OVERHEAD,
-    header_length,
-    masked_crc,
-)
+from tfrecreg.core.records.framing import OVERHEAD, sound_payload
 from tfrecreg.core.records.hashing import record_digest
 from tfrecreg.core.records.index import Index
 from tfrecreg.core.records.reading.access import Records
@@ -238,11 +232,7 @@ class ParentReader:
         if isinstance(file, Records):
             return file[place.number]
         frame = file.read_at(place.offset, place.length + OVERHEAD)
-        payload = frame[HEADER_BYTES : HEADER_BYTES + place.length]
-        footer = frame[HEADER_BYTES + place.length :]
-        whole = len(footer) == FOOTER_BYTES and header_length(frame[:HEADER_BYTES]) == place.length
-        sound = whole and masked_crc(payload) == int.from_bytes(footer, "little")
-        return payload if sound else None
+        return sound_payload(frame, 0, place.length)
 
 
 def _decoded(payload: bytes) -> tuple[Example, bytes, str]:

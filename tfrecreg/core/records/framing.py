@@ -14,6 +14,7 @@ byte by byte.
 from __future__ import annotations
 
 import struct
+from functools import lru_cache
 
 import google_crc32c
 
@@ -73,3 +74,17 @@ def header_length(header: bytes) -> int | None:
         return None
     length, found = _HEADER.unpack_from(header)
     return int(length) if found == masked_crc(header[:8]) else None
+
+
+_head = lru_cache(maxsize=1 << 12)(frame_header)
+
+
+def sound_payload(frames: bytes, at: int, length: int) -> bytes | None:
+    """The payload of the record at byte `at` of `frames`; None if it is not sound."""
+    start = at + HEADER_BYTES
+    end = start + length
+    if length < 0 or frames[at:start] != _head(length):
+        return None
+    payload = frames[start:end]
+    footer = frames[end : end + FOOTER_BYTES]
+    return payload if footer == masked_crc(payload).to_bytes(FOOTER_BYTES, "little") else None

@@ -18,7 +18,6 @@ import operator
 import os
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
 from typing import Any, SupportsIndex, overload
 
 import numpy as np
@@ -30,9 +29,9 @@ from tfrecreg.core.records.framing import (
     FOOTER_BYTES,
     HEADER_BYTES,
     OVERHEAD,
-    frame_header,
     header_length,
     masked_crc,
+    sound_payload,
 )
 from tfrecreg.core.records.gzip_access import DamagedGzipError, MemberReader
 from tfrecreg.core.records.reader import SAME_BYTES, scan
@@ -353,7 +352,7 @@ class _File:
                     found[number] = frames[begin : begin + length]
                 continue
             for number, at, length in group:
-                payload = _sound(frames, at - start, length) if frames is not None else None
+                payload = sound_payload(frames, at - start, length) if frames is not None else None
                 try:
                     # Reading the record alone finds the reason.
                     found[number] = payload if payload is not None else self.payload(number)
@@ -470,20 +469,6 @@ class _File:
     def __del__(self) -> None:
         if hasattr(self, "_opened"):
             self.close()
-
-
-_head = lru_cache(maxsize=1 << 12)(frame_header)
-
-
-def _sound(frames: bytes, at: int, length: int) -> bytes | None:
-    """The payload of the record at byte `at` of `frames`; None if it is not sound."""
-    start = at + HEADER_BYTES
-    end = start + length
-    if length < 0 or frames[at:start] != _head(length):
-        return None
-    payload = frames[start:end]
-    footer = frames[end : end + FOOTER_BYTES]
-    return payload if footer == masked_crc(payload).to_bytes(FOOTER_BYTES, "little") else None
 
 
 _SCANNED_TOGETHER = 8
