@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from tfrecreg.core.example import columns as with_numpy
 from tfrecreg.core.example.columns import Column, Layout, Slot, entry_head, layout_of
-from tfrecreg.core.example.decode import canonical, decode_fast
+from tfrecreg.core.example.decode import canonical
 from tfrecreg.core.example.model import Example
 from tfrecreg.core.records.batch import RecordBatch
 from tfrecreg.core.records.hashing import DIGEST_BYTES, record_digest
@@ -39,30 +39,19 @@ def batch_digests(batch: RecordBatch) -> bytes:
     found: bytes | None = batch.shared.get(batch_digests)
     if found is not None:
         return found
-    flags = np.frombuffer(canonical_ones(batch), np.uint8).copy()
+    flags = np.zeros(len(batch), np.uint8)  # for each payload: 0, 1 if canonical, or _DIGESTED
     rows = np.zeros((len(batch), DIGEST_BYTES), np.uint8)
     if scanner_kind() == "native":
         starts, lengths = _places(batch)
-        columns = (starts.ctypes.data, lengths.ctypes.data, len(batch))
-        load_scanner().digests(1, batch.memory, *columns, flags.ctypes.data, rows.ctypes.data)
+        places = (batch.memory, starts.ctypes.data, lengths.ctypes.data, len(batch))
+        load_scanner().canonical(*places, flags.ctypes.data)
+        load_scanner().digests(1, *places, flags.ctypes.data, rows.ctypes.data)
     for place in np.flatnonzero(flags != _DIGESTED).tolist():
         payload = batch.payload(place)
         digest = record_digest(payload if flags[place] else canonical(payload))
         rows[place] = np.frombuffer(digest, np.uint8)
     found = batch.shared[batch_digests] = rows.tobytes()
     return found
-
-
-def canonical_ones(batch: RecordBatch) -> bytes:
-    """A byte for each payload of a batch: 1 where it is an Example in canonical form, else 0."""
-    if scanner_kind() == "python":
-        return bytes(found is not None and found[1] for found in map(decode_fast, batch.payloads()))
-    flags = np.empty(len(batch), np.uint8)
-    starts, lengths = _places(batch)
-    load_scanner().canonical(
-        batch.memory, starts.ctypes.data, lengths.ctypes.data, len(batch), flags.ctypes.data
-    )
-    return flags.tobytes()
 
 
 def _places(batch: RecordBatch) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
