@@ -28,7 +28,7 @@ from tfrecreg.core.example.kinds import PayloadKind
 from tfrecreg.core.example.sequences import PayloadSketch
 from tfrecreg.core.plugins.bundled import OURS
 from tfrecreg.core.records.gzip_writer import Compression
-from tfrecreg.core.records.hashing import FileDigest, hash_both
+from tfrecreg.core.records.hashing import FileDigest, hash_file
 from tfrecreg.core.records.index import INDEX_LIMIT, INDEX_MAGIC
 from tfrecreg.core.records.writer import hashed_write
 from tfrecreg.core.registry import layout
@@ -374,7 +374,7 @@ class _Adoption:
                 raise UsageError(f"`{build}/{path}` has a name that the build needs for itself")
             if folder.stat(path) is None or entry.kind == "other":
                 raise UsageError(f"`{build}/{path}` is not a file")
-            yield FileEntry.of(path, hash_both(folder, path))
+            yield FileEntry.of(path, hash_file(folder, path, sha256=True))
 
     def _place(self, done: Examination, build: Storage) -> list[FileDigest]:
         """Copy or link every file into the build."""
@@ -502,12 +502,12 @@ def _place_shard(how: How, build: Storage, task: tuple[PlannedFile, str, int]) -
     shard = file.shard
     if how == "copy":
         with build.create(file.path) as writer:
-            found = hash_both(shard.storage, shard.path, writer)
+            found = hash_file(shard.storage, shard.path, sha256=True, copy=writer)
     elif how == "link":
         build.link(shard.path, file.path, origin=shard.storage)
-        found = hash_both(build, file.path)
+        found = hash_file(build, file.path, sha256=True)
     else:
-        found = hash_both(shard.storage, shard.path)
+        found = hash_file(shard.storage, shard.path, sha256=True)
     if found.blake3 != digest:
         raise UsageError(
             f"`{shard.name}` changed while it was adopted: blake3 was {digest[:16]}…, now it is "

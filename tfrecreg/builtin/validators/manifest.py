@@ -313,7 +313,7 @@ def _tell(tally: Tally, code: Code, path: str, *, shard: bool) -> None:
 
 
 def _check_file(tally: Tally, storage: Readable, entry: FileEntry) -> None:
-    size, digest = hash_file(storage, entry.path, expected=entry.blake3)
+    size, digest, _ = hash_file(storage, entry.path, expected=entry.blake3)
     if digest != entry.blake3:
         expected = f"{entry.bytes} bytes, blake3 {entry.blake3[:16]}…"
         found = f"{size} bytes, blake3 {digest[:16]}…"

@@ -127,7 +127,7 @@ def export_unchanged(task: ShardToExport) -> ExportedShard:
     """
     expect_file(task)
     how = _link(task)
-    size, digest = hash_file(task.folder, task.name)
+    size, digest, _ = hash_file(task.folder, task.name)
     if digest != task.entry.blake3:
         expected = f"{task.entry.bytes} bytes, blake3 {task.entry.blake3[:16]}…"
         raise refused(task, f"expected {expected}, found {size} bytes, blake3 {digest[:16]}…")

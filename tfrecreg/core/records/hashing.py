@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, Union
 
 from blake3 import blake3
 
-from tfrecreg.core.storage.interface import Readable, Reader, Writer
+from tfrecreg.core.storage.interface import Readable, Writer
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
@@ -50,33 +50,27 @@ class FileDigest(NamedTuple):
 
 
 def hash_file(
-    storage: Readable, path: str, *, expected: str = "", copy: Writer | None = None
-) -> tuple[int, str]:
-    """Read a file in bounded memory; return its size in bytes and its blake3 as hex."""
+    storage: Readable,
+    path: str,
+    *,
+    sha256: bool = False,
+    expected: str = "",
+    copy: Writer | None = None,
+) -> FileDigest:
+    """Read a file in bounded memory; return its size and its digests, with sha256 on request."""
+    hasher = FileHasher(sha256=sha256, ahead=8 if sha256 else 0)
     with storage.open(path) as reader:
-        size, digest, _ = _hashed(reader, FileHasher(sha256=False), copy)
-        if digest != expected and expected:
-            reader.confirm(0, size)
-    return size, digest
-
-
-def hash_both(storage: Readable, path: str, copy: Writer | None = None) -> FileDigest:
-    """Read a file in bounded memory; return its size, blake3 and sha256."""
-    with storage.open(path) as reader:
-        return _hashed(reader, FileHasher(ahead=8), copy)
-
-
-def _hashed(reader: Reader, hasher: FileHasher, copy: Writer | None) -> FileDigest:
-    position = 0
-    try:
-        while chunk := reader.read_at(position, _CHUNK):
-            hasher.update(chunk)
-            if copy is not None:
-                copy.write(chunk)
-            position += len(chunk)
-    finally:
-        hasher.close()
-    return hasher.digest()
+        try:
+            while chunk := reader.read_at(hasher.bytes, _CHUNK):
+                hasher.update(chunk)
+                if copy is not None:
+                    copy.write(chunk)
+        finally:
+            hasher.close()
+        found = hasher.digest()
+        if expected and found.blake3 != expected:
+            reader.confirm(0, found.bytes)
+    return found
 
 
 def threads_pay() -> bool:

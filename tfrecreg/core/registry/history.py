@@ -183,7 +183,7 @@ def repair_hint(reference: str) -> str:
 
 def _fault(storage: Readable, entry: FileEntry, path: str | None) -> Altered | None:
     with _reported(entry.path) as faults:
-        size, digest = hash_file(storage, _stored(path), expected=entry.blake3)
+        size, digest, _ = hash_file(storage, _stored(path), expected=entry.blake3)
         if size != entry.bytes:
             return Altered(entry.path, f"should have {entry.bytes} bytes, but it has {size}")
         return _unequal(entry.path, "blake3", entry.blake3, digest)
