@@ -9,14 +9,12 @@ from fnmatch import fnmatchcase
 from fractions import Fraction
 from pathlib import Path
 
-import numpy as np
-
 from tfrecreg.core.build.sources.deal import DEFAULT_SPLIT, DealOptions
 from tfrecreg.core.check.scan.interface import Target
 from tfrecreg.core.records.framing import OVERHEAD
 from tfrecreg.core.records.index import Index, load_index
 from tfrecreg.core.records.reading.access import Records
-from tfrecreg.core.records.reading.offsets import RecordOffsets
+from tfrecreg.core.records.reading.offsets import indexed_offsets
 from tfrecreg.core.registry.data import Build, Release, expect_schema, resolve
 from tfrecreg.core.registry.find import target_of
 from tfrecreg.core.registry.manifest import Manifest, ParentVersion, ShardEntry
@@ -94,15 +92,8 @@ class Ancestor:
     def records(self, shard: ShardEntry, index: Index) -> Records:
         path = self.path(shard)
         entry = self.raw.stat(path, follow="all")
-        places = RecordOffsets(
-            shard.bytes,
-            entry.mtime_ns if entry is not None else 0,
-            index.offsets(),
-            index.lengths.astype(np.int64),
-            index.members,
-            bool(index.members),
-        )
-        return Records.located(self.raw, path, places, name=path)
+        stamp = shard.bytes, entry.mtime_ns if entry is not None else 0
+        return Records.located(self.raw, path, indexed_offsets(stamp, index), name=path)
 
     def target(self) -> Target:
         """The version as a target on which SQL conditions can be evaluated."""

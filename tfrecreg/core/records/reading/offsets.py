@@ -113,7 +113,7 @@ def find_offsets(
             if storage.stat(own_index(path)) is not None:
                 index = load_index(storage, own_index(path), blake3_hex=index_blake3)
         if index is not None and _fits(index, stamp[0], gzip):
-            return _indexed(stamp, index)
+            return indexed_offsets(stamp, index)
         found = None if gzip or stream_blake3 else _walked(reader, stamp)
     if found is None:
         found = _scanned(storage, path, stamp, gzip, shown, 0 if index is None else len(index))
@@ -139,7 +139,7 @@ def _believed(
                 f"{index.stream_bytes} bytes{' of decompressed gzip' if index.members else ''}, "
                 f"but the file has {stamp[0]} bytes{' of gzip' if gzip else ''}"
             )
-        return _indexed(stamp, index)
+        return indexed_offsets(stamp, index)
     if gzip:
         raise UsageError(f"`{where}` has offsets of a plain file, but `{shown}` is gzip")
     lengths = parse_sidecar(data, where)
@@ -179,7 +179,8 @@ def _fits(index: Index, size: int, gzip: bool) -> bool:
     return gzip and starts and file < size and stream <= index.stream_bytes
 
 
-def _indexed(stamp: tuple[int, int], index: Index) -> RecordOffsets:
+def indexed_offsets(stamp: tuple[int, int], index: Index) -> RecordOffsets:
+    """The offsets in a shard, from its index and the shard's size and modification time."""
     lengths = index.lengths.astype(np.int64)
     return RecordOffsets.sound(stamp, lengths, members=index.members, gzip=bool(index.members))
 
