@@ -76,14 +76,17 @@ def hashed_write(storage: Storage, path: str, data: bytes) -> FileDigest:
 
 
 class _RecordWriter(Unfinished):
-    """Encodes records one after the other, and writes them to a file."""
+    """Encodes records and writes them to a file. A segment, written `apart`, is not hashed."""
 
     def __init__(self, file: Writer, compression: Compression, *, apart: bool = False) -> None:
         self._file = file
         self._gzip = GzipEncoder(apart=apart) if compression == "gzip" else None
+        self._stream = blake3() if compression == "gzip" and not apart else None
+        self._hasher = None if apart else FileHasher(ahead=8)
         self._index = IndexBuilder()
         self._parts: list[bytes] = []
         self._pending = 0
+        self._bytes = 0
 
     def write(self, payload: bytes, *, digest: bytes, key: str) -> None:
         """Append one record."""
@@ -107,10 +110,14 @@ class _RecordWriter(Unfinished):
 
     def abort(self) -> None:
         """Delete the unfinished files."""
+        if self._hasher is not None:
+            self._hasher.close()
         self._file.abort()
 
     def _see(self, record: bytes) -> None:
         """Add bytes to the digest of the decompressed stream. Called only for gzip."""
+        if self._stream is not None:
+            self._stream.update(record)
 
     def _put(self, *pieces: bytes) -> None:
         self._parts += pieces
@@ -125,7 +132,10 @@ class _RecordWriter(Unfinished):
         self._save(data)
 
     def _save(self, data: bytes) -> None:
+        if self._hasher is not None:
+            self._hasher.update(data)
         self._file.write(data)
+        self._bytes += len(data)
 
 
 class ShardWriter(_RecordWriter):
@@ -148,8 +158,6 @@ class ShardWriter(_RecordWriter):
         self._storage = storage
         self._path = path
         self._index_path = index_path
-        self._stream = blake3() if compression == "gzip" else None
-        self._hasher = FileHasher(ahead=8)
         self._written: WrittenShard | None = None
 
     @property
@@ -198,6 +206,7 @@ class ShardWriter(_RecordWriter):
         if self._index_path is not None:
             members = self._gzip.members if self._gzip is not None else ()
             index = hashed_write(self._storage, self._index_path, self._index.render(members))
+        assert self._hasher is not None
         file = self._hasher.digest()
         self._written = WrittenShard(
             file=file,
@@ -207,18 +216,6 @@ class ShardWriter(_RecordWriter):
             index=index,
         )
         return self._written
-
-    def abort(self) -> None:
-        self._hasher.close()
-        super().abort()
-
-    def _see(self, record: bytes) -> None:
-        if self._stream is not None:
-            self._stream.update(record)
-
-    def _save(self, data: bytes) -> None:
-        self._hasher.update(data)
-        super()._save(data)
 
 
 def _pieces(storage: Storage, segment: Segment) -> Iterator[bytes]:
@@ -252,7 +249,6 @@ class SegmentWriter(_RecordWriter):
     def __init__(self, storage: Storage, path: str, compression: Compression) -> None:
         super().__init__(storage.create(path, durable=False), compression, apart=True)
         self._path = path
-        self._bytes = 0
 
     def close(self) -> Segment:
         """Finish the segment."""
@@ -265,10 +261,6 @@ class SegmentWriter(_RecordWriter):
             index=self._index,
             members=self._gzip.members if self._gzip is not None else [],
         )
-
-    def _save(self, data: bytes) -> None:
-        super()._save(data)
-        self._bytes += len(data)
 
 
 class TFRecordWriter:
