@@ -173,7 +173,7 @@ class _Examiner(Visitor):
         self._payloads = PayloadCounter(shard)
         self._features: Counter[str] = Counter()
         self._sketch = PayloadSketch() if settings.sketch else None
-        self._large = LargeRecords(shard)
+        self._large = LargeRecords(shard.storage, shard.path, shard.name)
         self._sound = True
         self._keyless: int | None = None
         self._problem: TfrecregError | None = None

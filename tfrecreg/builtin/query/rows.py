@@ -534,7 +534,7 @@ class CatalogVisitor(Visitor):
     def __init__(self, shard: Shard) -> None:
         self._rows = CatalogRows()
         self._images = ImageFeatures()
-        self._large = LargeRecords(shard)
+        self._large = LargeRecords(shard.storage, shard.path, shard.name)
         self._index, self._index_digest = _index_of(shard)
         self._faults = 0
         self._problem = ""

@@ -32,7 +32,7 @@ class DigestVisitor(Visitor):
     def __init__(self, shard: Shard) -> None:
         self._digests = bytearray()
         self._numbers: list[npt.NDArray[np.int64]] = []
-        self._large = LargeRecords(shard)
+        self._large = LargeRecords(shard.storage, shard.path, shard.name)
         self._faults = 0
 
     def batch(self, batch: RecordBatch) -> None:

@@ -14,7 +14,7 @@ from tfrecreg.core.records.framing import HEADER_BYTES
 from tfrecreg.core.records.gzip_access import DamagedGzipError, Inflater
 from tfrecreg.core.records.stream import sniff_compression
 from tfrecreg.core.schema.payload_kinds import PayloadCounter, described
-from tfrecreg.core.storage.interface import Reader
+from tfrecreg.core.storage.interface import Readable, Reader
 from tfrecreg.core.values.errors import FailureError, RefusedError, UsageError
 from tfrecreg.core.values.findings import Code, Finding, Measure
 from tfrecreg.core.values.progress import SILENT, Progress
@@ -89,8 +89,8 @@ _SNIFF_BYTES = 1 << 16
 class LargeRecords:
     """Reads payloads of one shard at given offsets, which must ascend."""
 
-    def __init__(self, shard: Shard) -> None:
-        self._shard = shard
+    def __init__(self, storage: Readable, path: str, name: str) -> None:
+        self._storage, self._path, self._name = storage, path, name
         self._reader: Reader | None = None
         self._inflater: Inflater | None = None
 
@@ -98,12 +98,12 @@ class LargeRecords:
         """The payload of a record whose checksums were already verified."""
         if length > LARGE_LIMIT:
             raise UsageError(
-                f"record {record} of `{self._shard.name}` has {si_bytes(length)}, but at most "
+                f"record {record} of `{self._name}` has {si_bytes(length)}, but at most "
                 f"{si_bytes(LARGE_LIMIT)} can be read"
             )
         start = offset + HEADER_BYTES
         if self._reader is None:
-            self._reader = self._shard.storage.open(self._shard.path)
+            self._reader = self._storage.open(self._path)
             if sniff_compression(self._reader.read_at(0, _SNIFF_BYTES)) == "gzip":
                 self._inflater = Inflater(self._reader, 0, 0)
         try:
@@ -115,7 +115,7 @@ class LargeRecords:
         except DamagedGzipError:
             data = b""
         if len(data) != length:
-            raise UsageError(f"`{self._shard.name}` changed while it was read")
+            raise UsageError(f"`{self._name}` changed while it was read")
         return data
 
     def close(self) -> None:

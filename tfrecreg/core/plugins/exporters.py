@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -19,7 +20,6 @@ import numpy as np
 import numpy.typing as npt
 
 from tfrecreg.core.check.infer import LargeRecords
-from tfrecreg.core.check.scan.interface import Shard
 from tfrecreg.core.example.decode import decode_fast, decode_fully
 from tfrecreg.core.example.model import Example, NotAnExampleError
 from tfrecreg.core.records.batch import Fault, RecordBatch
@@ -34,7 +34,6 @@ from tfrecreg.core.registry.schemas import built_schema
 from tfrecreg.core.schema.definition import Schema
 from tfrecreg.core.schema.proto import parse_schema
 from tfrecreg.core.storage.interface import Readable, Storage
-from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.values.config import DatasetConfig
 from tfrecreg.core.values.errors import (
     FailureError,
@@ -92,7 +91,7 @@ class ExportedShard:
 def expect_file(task: ShardToExport) -> None:
     """Refuse a shard that is missing."""
     # The shard may be a link to DVC's cache, which lies outside the storage's root.
-    found = LocalStorage("/").stat(f"{task.storage.root}/{task.entry.path}".lstrip("/"))
+    found = task.storage.stat(task.entry.path, follow="all")
     if found is None or found.kind != "file":
         raise refused(task, "it is missing")
 
@@ -362,12 +361,9 @@ def verified_records(task: ShardToExport) -> Iterator[ShardRecord]:
         UsageError: a record is larger than 1 GiB.
     """
     expect_file(task)
-    large = LargeRecords(_shard(task, task.storage, task.entry.path))
-    try:
+    with closing(LargeRecords(task.storage, task.entry.path, task.entry.path)) as large:
         for batch in _batches(task, task.storage, task.entry.path, task.compression):
             yield from _records(batch, large)
-    finally:
-        large.close()
 
 
 def export_gzip(task: ShardToExport) -> ExportedShard:
@@ -405,8 +401,7 @@ def written_records(task: ShardToExport) -> Iterator[bytes]:
     Raises:
         FailureError: it is damaged.
     """
-    large = LargeRecords(_shard(task, task.folder, task.name))
-    try:
+    with closing(LargeRecords(task.folder, task.name, task.entry.path)) as large:
         for event in scan(task.folder, task.name, declared="none", digest=False):
             if isinstance(event, Fault):
                 raise FailureError(
@@ -415,8 +410,6 @@ def written_records(task: ShardToExport) -> Iterator[bytes]:
                 )
             if isinstance(event, RecordBatch):
                 yield from (each.payload for each in _records(event, large))
-    finally:
-        large.close()
 
 
 def _records(batch: RecordBatch, large: LargeRecords) -> Iterator[ShardRecord]:
@@ -426,19 +419,6 @@ def _records(batch: RecordBatch, large: LargeRecords) -> Iterator[ShardRecord]:
     for position, length in enumerate(batch.lengths):
         number = batch.first + position
         yield ShardRecord(number, large.payload(number, batch.offsets[position], length))
-
-
-def _shard(task: ShardToExport, storage: Readable, path: str) -> Shard:
-    return Shard(
-        split=task.entry.split,
-        number=0,
-        name=task.entry.path,
-        storage=storage,
-        path=path,
-        declared=task.compression,
-        entry=task.entry,
-        index=None,
-    )
 
 
 class KeyedExample(NamedTuple):
