@@ -8,10 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tfrecreg.cli.digits import write_digits
-from tfrecreg.core.example.model import Feature, encode
-from tfrecreg.core.example.values import bytes_feature, int64_feature
 from tfrecreg.core.images.headers import png_of
-from tfrecreg.core.records.framing import frame
+from tfrecreg.core.records.writer import TFRecordWriter
 from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.values.errors import UsageError
 
@@ -37,8 +35,9 @@ def write_guide_files(folder: Path) -> None:
         if (folder / name).exists():
             raise UsageError(f"`{folder / name}` exists, so nothing was written")
     _write_mnist(folder)
+    _write_shards(folder)
     storage = LocalStorage(folder)
-    for name, data in (*_shards(), *_exports(), *_pets(), *_kaggle(), *_coco()):
+    for name, data in (*_pets(), *_kaggle(), *_coco()):
         with storage.create(name) as writer:
             writer.write(data)
 
@@ -49,36 +48,23 @@ def _write_mnist(folder: Path) -> None:
     write_digits(LocalStorage(folder / "more-mnist"), train=600, test=100, seed=1, more=50)
 
 
-def _record(**features: Feature) -> bytes:
-    """Return a framed record that holds an Example."""
-    payload = encode(features)
-    head, foot = frame(payload)
-    return head + payload + foot
-
-
-def _shards() -> Iterator[tuple[str, bytes]]:
+def _write_shards(folder: Path) -> None:
+    """Write the shards of two other tools, and flip a bit in the second shard of the first tool."""
     for number in range(2):
-        data = bytearray()
-        for record in range(30):
-            text = bytes_feature(f"{number} {record} ".encode() * 50)
-            data += _record(label=int64_feature(record % 10), text=text)
-        if number == 1:
-            data[len(data) // 2] ^= 0x10
-        yield f"shards/train-{number:05d}-of-00002.tfrecord", bytes(data)
-
-
-def _exports() -> Iterator[tuple[str, bytes]]:
+        with TFRecordWriter(folder / f"shards/train-{number:05d}-of-00002.tfrecord") as file:
+            for record in range(30):
+                file.write({"label": record % 10, "text": f"{number} {record} " * 50})
     for split, shards, count in (("train", 2, 60), ("eval", 1, 10)):
         for number in range(shards):
-            records = (
-                _record(
-                    label=int64_feature(record % 10),
-                    name=bytes_feature(f"{split}-{record}".encode()),
-                    text=bytes_feature(f"{record} ".encode() * 60),
-                )
-                for record in range(number, count, shards)
-            )
-            yield f"exports/{split}-{number:05d}-of-{shards:05d}.tfrecord", b"".join(records)
+            name = f"exports/{split}-{number:05d}-of-{shards:05d}.tfrecord"
+            with TFRecordWriter(folder / name) as file:
+                for record in range(number, count, shards):
+                    text = f"{record} " * 60
+                    file.write({"label": record % 10, "name": f"{split}-{record}", "text": text})
+    damaged = folder / "shards/train-00001-of-00002.tfrecord"
+    data = bytearray(damaged.read_bytes())
+    data[len(data) // 2] ^= 0x10
+    damaged.write_bytes(data)
 
 
 def _pets() -> Iterator[tuple[str, bytes]]:
