@@ -22,7 +22,8 @@ from tfrecreg.core.check.scan.indexes import index_of
 from tfrecreg.core.check.scan.interface import Shard, Target, Validator, Visitor
 from tfrecreg.core.check.scan.tally import JsonCodec, Tally, key_from
 from tfrecreg.core.example.model import Example, Kind
-from tfrecreg.core.plugins.manager import plugins_with
+from tfrecreg.core.plugins.entry_points import is_local
+from tfrecreg.core.plugins.manager import plugins, plugins_of
 from tfrecreg.core.records.batch import Fault, RecordBatch, StreamEnd
 from tfrecreg.core.records.index import Index
 from tfrecreg.core.registry.manifest import (
@@ -129,7 +130,11 @@ def _locating_source(
     name = manifest.source.plugin
     if not name or is_adopted(manifest) or is_python_data(manifest):
         return None, "not compared: no source made the records from raw files"
-    known = plugins_with(name, home)
+    known = plugins()
+    if home is not None and is_local(name):
+        from tfrecreg.core.registry.registry import Registry  # few sources are local
+
+        known = plugins_of(Registry(home).config)
     try:
         options, _ = known.source_options(name, manifest.source.options)
         source = known.open_source(name, raw, options)

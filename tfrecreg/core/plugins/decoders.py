@@ -155,10 +155,11 @@ def target_decoders(target: Target) -> Decoders:
 
 def _announced(off: tuple[str, ...]) -> list[Announced[DecoderRecord]]:
     """The decoders of other distributions, in order of name."""
-    from tfrecreg.core.plugins.manager import plugins_but
+    from tfrecreg.core.plugins.manager import BY_REGISTRY, plugins
     from tfrecreg.core.plugins.records import DecoderRecord
 
-    return [each for each in plugins_but(off).every(DecoderRecord) if not each.plugin_id.is_ours]
+    found = plugins().without(off, BY_REGISTRY).every(DecoderRecord)
+    return [each for each in found if not each.plugin_id.is_ours]
 
 
 @cache

@@ -56,11 +56,13 @@ if TYPE_CHECKING:
     from tfrecreg.core.build.sources.deal import SourceOptions
     from tfrecreg.core.build.sources.guarded import GuardedSource
     from tfrecreg.core.plugins.recognition import OptionInfo
-    from tfrecreg.core.storage.interface import Readable, Storage
+    from tfrecreg.core.storage.interface import Readable
     from tfrecreg.core.values.config import Config
 
 R_co = TypeVar("R_co", bound=PluginRecord[Any], covariant=True)
 
+BY_REGISTRY = f"`plugins.disable` in `{CONFIG_NAME}`"
+"""The setting with which a registry switches plugins off, for messages."""
 MARK = "tfrecreg_impl"
 """The name of the attribute that `hookimpl` sets on a function."""
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
@@ -204,12 +206,14 @@ class Plugins:
         """Broken plugins with the reasons, in order of entry point."""
 
     def without(self, names: Iterable[str], by: str) -> Plugins:
-        """A copy of these plugins, in which the plugins in `names` are disabled.
+        """These plugins, but with the plugins in `names` disabled.
 
         Args:
             by: the setting that switches them off, for messages: `` `TFRECREG_DISABLE` ``.
         """
         names = tuple(names)
+        if not names:
+            return self
         found: list[Announced[Any] | BrokenPlugin] = [*self.broken]
         for each in self._announced:
             off = not each.disabled_by and any(has_name(each, name) for name in names)
@@ -410,25 +414,7 @@ def plugins_of(config: Config, *, untrusted: bool = False) -> Plugins:
         more = [each for each in local if isinstance(each, Announced)]
         _codes_of_local.update((code.code, code) for each in more for code in each.record.codes)
         found = Plugins([*found._announced, *found.broken, *local])
-    return plugins_but(config.plugins.disable, found)
-
-
-def plugins_but(off: Sequence[str], found: Plugins | None = None) -> Plugins:
-    """The plugins in `found`, except those that a registry switches off. By default, `found` has
-    the plugins of this process."""
-    found = plugins() if found is None else found
-    return found.without(off, f"`plugins.disable` in `{CONFIG_NAME}`") if off else found
-
-
-def plugins_with(name: str, home: Storage | None) -> Plugins:
-    """The plugins in which to look for `name`: those of the registry if `name` is a local plugin,
-    otherwise those of this process.
-    """
-    if home is None or not is_local(name):
-        return plugins()
-    from tfrecreg.core.registry.registry import Registry  # few sources are local
-
-    return plugins_of(Registry(home).config)
+    return found.without(config.plugins.disable, BY_REGISTRY)
 
 
 def code_named(name: str) -> Code | None:
