@@ -287,14 +287,10 @@ def write_shard(path: str | os.PathLike[str], records: Iterable[Mapping[str, Any
         UsageError: an example cannot hold a value.
         StorageError: the file cannot be written.
     """
-    write_payloads(path, (encode(tfrecreg.to_example(each)) for each in records))
-
-
-def write_payloads(path: str | os.PathLike[str], payloads: Iterable[bytes]) -> None:
-    """Write a TFRecord file of any payloads, in order."""
     folder, name = os.path.split(os.path.abspath(path))  # noqa: PTH100 - a storage takes texts
     with LocalStorage(folder).create(name) as file:
-        for payload in payloads:
+        for each in records:
+            payload = encode(tfrecreg.to_example(each))
             before, behind = frame(payload)
             file.write(before + payload + behind)
 

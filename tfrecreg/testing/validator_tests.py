@@ -13,7 +13,6 @@ import tfrecreg
 from tfrecreg.core.check.reports import Report
 from tfrecreg.core.check.scan.cache import ScanCache
 from tfrecreg.core.check.scan.interface import Target, Validator
-from tfrecreg.core.example.model import encode
 from tfrecreg.core.plugins.manager import plugins
 from tfrecreg.core.plugins.records import ValidatorRecord
 from tfrecreg.core.registry.find import bare_files, find_target, target_of
@@ -27,7 +26,6 @@ from tfrecreg.testing.kit import (
     Workers,
     build_examples,
     checked,
-    write_payloads,
     write_shard,
 )
 
@@ -169,8 +167,10 @@ class ValidatorTests(KitTests):
         self.check(self.bare(()))
         self.check(self.bare(_STRANGE))
         path = self.scratch() / "strange.tfrecord"
-        example = encode(tfrecreg.to_example({"a": 1}))
-        write_payloads(path, (b"", b"\xff" * 40, b"no example", example))
+        with tfrecreg.TFRecordWriter(path) as file:
+            for each in (b"", b"\xff" * 40, b"no example"):
+                file.write(each)
+            file.write({"a": 1})
         self.check(find_target(path))
 
     def verify_damaged_shards(self) -> None:
