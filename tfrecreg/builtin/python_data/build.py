@@ -11,7 +11,7 @@ from tfrecreg.builtin.python_data.convert import KeyRule, SplitData, key_rule_te
 from tfrecreg.builtin.python_data.source import open_python_data
 from tfrecreg.core.build.conclude import BuildResult
 from tfrecreg.core.build.request import BuildRequest, Prepared
-from tfrecreg.core.build.run import build_from_source, build_prepared
+from tfrecreg.core.build.run import build_from_source
 from tfrecreg.core.build.sources.guarded import GuardedSource
 from tfrecreg.core.plugins.bundled import OURS
 from tfrecreg.core.plugins.guard import PluginId
@@ -82,7 +82,9 @@ def build(
                 data=source,
             )
 
-    return build_prepared(registry, request, opened, jobs=jobs, engine=engine, progress=progress)
+    return build_from_source(
+        registry, request, jobs=jobs, engine=engine, progress=progress, opened=opened
+    )
 
 
 def _expect_no_plugin(request: BuildRequest, dataset: Dataset) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, closing, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, closing, suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TypeVar
@@ -225,30 +225,18 @@ def build_from_source(
     jobs: int = 1,
     engine: Engine | None = None,
     progress: Progress = SILENT,
+    opened: Callable[[Transaction, Engine], AbstractContextManager[Prepared]] | None = None,
 ) -> BuildResult:
-    """Make `data/<name>` from raw data that a source reads."""
-
-    def opened(_: Transaction, __: Engine) -> AbstractContextManager[Prepared]:
-        return nullcontext(prepare(registry, request, progress))
-
-    return build_prepared(registry, request, opened, jobs=jobs, engine=engine, progress=progress)
-
-
-def build_prepared(
-    registry: Registry,
-    request: BuildRequest,
-    opened: Callable[[Transaction, Engine], AbstractContextManager[Prepared]],
-    *,
-    jobs: int,
-    engine: Engine | None,
-    progress: Progress,
-) -> BuildResult:
-    """Make `data/<name>` from an opened source. A killed run is resumed."""
+    """Make `data/<name>` from raw data that a source reads, or with the source that `opened` opens.
+    A killed run is resumed.
+    """
     with ExitStack() as entered:
         if engine is None:
             engine = entered.enter_context(closing(LocalEngine(jobs)))
         change = entered.enter_context(transaction(registry.dataset(request.name), progress))
         expect_policy(registry, request.name)
+        if opened is None:
+            return _build(prepare(registry, request, progress), change, engine)
         return _build(entered.enter_context(opened(change, engine)), change, engine)
 
 
