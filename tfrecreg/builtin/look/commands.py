@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from tfrecreg.builtin.look.digest import ContentDigests
-    from tfrecreg.core.build.conclude import Origin
+    from tfrecreg.core.registry.manifest import Manifest
     from tfrecreg.core.values.findings import Code
     from tfrecreg.core.workers.interface import Engine
 
@@ -82,13 +82,13 @@ def show_command(session: Session, reference: str, code: str | None, provenance:
             click.echo(text, nl=False)  # a console would wrap and colour
         return
     if provenance:
-        from tfrecreg.core.build.conclude import Origin
         from tfrecreg.core.terminal.console import line, print_facts
 
-        origin = Origin(resolved.name, resolved.manifest)
-        if not session.printed_json(origin):
-            session.out.print(line((f"provenance of {origin.reference}", "bold")))
-            print_facts(session.out, _facts(origin))
+        if session.as_json:
+            session.print_json(_provenance(resolved.name, resolved.manifest))
+            return
+        session.out.print(line((f"provenance of {resolved.name}", "bold")))
+        print_facts(session.out, _facts(resolved.manifest))
         return
     if session.as_json:
         from tfrecreg.core.registry.listing import manifest_json
@@ -106,8 +106,25 @@ def show_command(session: Session, reference: str, code: str | None, provenance:
     )
 
 
-def _facts(origin: Origin) -> Iterator[tuple[str, str]]:
-    manifest = origin.manifest
+def _provenance(reference: str, manifest: Manifest) -> dict[str, Any]:
+    """The document of ``show --provenance --json``."""
+    names = "source raw codecs schema compression ledger base parents salvaged release"
+    return {
+        "reference": reference,
+        "manifest": manifest.digest,
+        **{name: getattr(manifest, name) for name in names.split()},
+        "released": manifest.provenance,
+        "gate": {"passed": manifest.release is not None or None, "why": _gate(manifest)},
+    }
+
+
+def _gate(manifest: Manifest) -> str:
+    if manifest.release is None:
+        return "not applied yet: it is applied when the build is released"
+    return "passed, as for every release"
+
+
+def _facts(manifest: Manifest) -> Iterator[tuple[str, str]]:
     source, release, released = manifest.source, manifest.release, manifest.provenance
     if source.name:
         yield "source", f"{safe(source.name)} ({safe(source.distribution)} {safe(source.version)})"
@@ -133,7 +150,7 @@ def _facts(origin: Origin) -> Iterator[tuple[str, str]]:
         )
         commit = f", commit {safe(released.commit)}" if released.commit else ""
         yield "with", f"tfrecreg {safe(released.tfrecreg)}, Python {safe(released.python)}{commit}"
-    yield "gate", origin.gate
+    yield "gate", _gate(manifest)
     yield "content", manifest.content
     yield "manifest", manifest.digest
 

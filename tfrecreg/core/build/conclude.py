@@ -11,9 +11,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import msgspec
 from blake3 import blake3
 
 from tfrecreg.core.build.plan import Plan
@@ -425,30 +424,3 @@ def user() -> str:
         return getpass.getuser()
     except (KeyError, OSError):
         return ""
-
-
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """The provenance of a version, according to the manifest."""
-
-    reference: str
-    manifest: Manifest
-
-    @property
-    def gate(self) -> str:
-        """A text that says whether the version passed the gate."""
-        if self.manifest.release is None:
-            return "not applied yet: it is applied when the build is released"
-        return "passed, as for every release"
-
-    def to_json(self) -> dict[str, Any]:
-        """The document of ``show --provenance --json``."""
-        plain = msgspec.to_builtins(self.manifest)
-        names = "source raw codecs schema compression ledger base parents salvaged release"
-        return {
-            "reference": self.reference,
-            "manifest": self.manifest.digest,
-            **{name: plain[name] for name in names.split()},
-            "released": plain["provenance"],
-            "gate": {"passed": self.manifest.release is not None or None, "why": self.gate},
-        }
