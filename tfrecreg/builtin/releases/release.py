@@ -10,7 +10,8 @@ from typing import Literal
 
 from tfrecreg._version import __version__
 from tfrecreg.builtin.releases.diff.verdict import classify
-from tfrecreg.core.build.conclude import BuildResult, now, user
+from tfrecreg.builtin.releases.tag import now, user
+from tfrecreg.core.build.conclude import BuildResult
 from tfrecreg.core.build.request import BuildRequest
 from tfrecreg.core.build.run import build_from_source
 from tfrecreg.core.build.state import raw_changed, recall

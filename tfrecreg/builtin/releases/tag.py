@@ -6,10 +6,11 @@ that commit fetches exactly these bytes.
 
 from __future__ import annotations
 
+import datetime
+import getpass
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from tfrecreg.core.build.conclude import now, user
 from tfrecreg.core.registry import git, layout
 from tfrecreg.core.registry.data import Release, resolve
 from tfrecreg.core.registry.keeper import tracker
@@ -236,3 +237,16 @@ def _deregister(release: Release, done: YankResult) -> YankResult:
     git.create_tag(root, wanted, known.commit, f"Yank {release.name}: {done.yank.reason}")
     pushed = _push_commands((wanted,))
     return replace(done, commit=known.commit, made=(wanted,), commands=pushed)
+
+
+def now() -> str:
+    """UTC, ISO 8601 to the second: ``2026-01-31T12:00:00Z``."""
+    return datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def user() -> str:
+    """The user's name; empty for a user id without a name, as in containers."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return ""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
-import getpass
 import re
 import zlib
 from collections import Counter, defaultdict
@@ -411,16 +409,3 @@ def _remember(start: BuildStart, manifest: Manifest) -> None:
     if prepared.raw is not None:
         record = BuildRecord(manifest=manifest.digest, raw=prepared.raw.root, files=start.files)
         remember(registry, prepared.name, record)
-
-
-def now() -> str:
-    """UTC, ISO 8601 to the second: ``2026-01-31T12:00:00Z``."""
-    return datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def user() -> str:
-    """The user's name; empty for a user id without a name, as in containers."""
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return ""
