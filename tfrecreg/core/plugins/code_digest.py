@@ -23,17 +23,11 @@ from tfrecreg.core.plugins.entry_points import entries, is_local
 
 @cache
 def code_of(distribution: str, *modules: str) -> str:
-    """The digest of a distribution's code; empty if its version already identifies the code."""
-    if is_local(distribution):
-        return ""  # its version is the digest of its code
-    return code_digest(distribution, *modules) if _can_change(distribution) else ""
-
-
-def code_digest(distribution: str, *modules: str) -> str:
-    """The hex digest of these packages: those of `modules` and those of the entry points.
-
-    The digest is computed once per process, soon after the code was loaded.
+    """The hex digest of a distribution's code: the packages of `modules` and of the entry points.
+    Empty if the version already identifies the code.
     """
+    if is_local(distribution) or not _can_change(distribution):
+        return ""  # the version of a local plugin is the digest of its code
     names = {module for module in modules if module} | set(_entry_modules(distribution))
     return digest_of_packages(frozenset(_packages(names)))
 
