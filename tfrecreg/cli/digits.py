@@ -8,13 +8,13 @@ only operations that IEEE 754 rounds exactly (no sines, no sums whose order NumP
 
 from __future__ import annotations
 
-import zlib
 from math import prod
 from struct import pack
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tfrecreg.core.records.gzip_writer import GzipEncoder
 from tfrecreg.core.storage.interface import Storage
 
 Stroke = tuple[tuple[float, float], ...]
@@ -215,10 +215,6 @@ def _ink(nearest: Floats, grid: Floats, x: Floats, y: Floats) -> None:
 def _write(raw: Storage, path: str, array: NDArray[np.uint8]) -> None:
     shape = array.shape
     data = pack(f">BBBB{len(shape)}I", 0, 0, 0x08, len(shape), *shape) + array.tobytes()
-    deflate = zlib.compressobj(6, zlib.DEFLATED, -15)
+    encoder = GzipEncoder(apart=True)  # one member, without empty blocks
     with raw.create(path) as writer:
-        # RFC 1952 without name and time; 255: system unknown.
-        writer.write(b"\x1f\x8b\x08\0\0\0\0\0\0\xff")
-        writer.write(deflate.compress(data))
-        writer.write(deflate.flush())
-        writer.write(pack("<II", zlib.crc32(data), len(data) & 0xFFFFFFFF))
+        writer.write(encoder.write(data) + encoder.close())
