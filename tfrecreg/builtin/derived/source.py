@@ -33,7 +33,7 @@ from tfrecreg.builtin.derived.schemas import (
     merge_classes,
     merge_schemas,
 )
-from tfrecreg.core.build.sources.deal import ClassListing, Deal, ListedEntry, deal_strata, key_hash
+from tfrecreg.core.build.sources.deal import Deal, ListedEntry, deal_strata, key_hash
 from tfrecreg.core.build.sources.interface import Item, RawFile, Remark, Skipped, Source, Written
 from tfrecreg.core.example.decode import decode_fast, decode_fully, decode_or_none
 from tfrecreg.core.example.model import Example, NotAnExampleError, encode
@@ -311,32 +311,28 @@ class DerivedSource(Source):
     def items(self) -> Iterator[Item | Skipped | Remark]:
         deal = self.options.deal
         if self.options.stratify is not None:
-            yield from deal_strata(deal, self._with_classes(self.options.stratify))
+            classes = self._with_classes(self.options.stratify)
+            yield from deal_strata(deal, classes, self._entries())
         elif deal.split:
             yield from Deal(deal).listed(self._entries())
         else:
             yield from self._entries()
 
-    def _with_classes(self, expression: str) -> ClassListing:
-        """A function that yields each entry with its class. The class of an item is the value of
-        the SQL expression, renamed according to the option `classes`. Other entries have the class
-        None.
+    def _with_classes(self, expression: str) -> Iterator[tuple[ListedEntry, str | None]]:
+        """Yield each entry with its class. The class of an item is the value of the SQL expression,
+        renamed according to the option `classes`. Other entries have the class None.
         """
         from tfrecreg.builtin.query.where import record_texts  # DuckDB, for strata alone
 
         texts = [record_texts(each.target(), expression) for each in self.plan.parents]
         changed = renames("classes", self.options.classes, alone=False)
-
-        def listing() -> Iterator[tuple[ListedEntry, str | None]]:
-            for entry in self._entries():
-                if not isinstance(entry, Item):
-                    yield entry, None
-                    continue
-                place = RecordPlace(*_PLACE.unpack(entry.state))
-                text = texts[place.parent][place.shard][place.number]
-                yield entry, changed.get(text or "") or text
-
-        return listing
+        for entry in self._entries():
+            if not isinstance(entry, Item):
+                yield entry, None
+                continue
+            place = RecordPlace(*_PLACE.unpack(entry.state))
+            text = texts[place.parent][place.shard][place.number]
+            yield entry, changed.get(text or "") or text
 
     def _entries(self) -> Iterator[ListedEntry]:
         parents = self.plan.parents

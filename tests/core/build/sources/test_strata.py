@@ -14,7 +14,7 @@ from derived_support import NIGHT, STREET, Derived, pictures
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfrecreg.core.build.sources.deal import DealOptions, deal_strata
+from tfrecreg.core.build.sources.deal import DealOptions, ListedEntry, deal_strata
 from tfrecreg.core.build.sources.interface import Item
 from tfrecreg.core.values.errors import RawDataError, UsageError
 
@@ -131,6 +131,10 @@ def test_what_cannot_be_dealt_is_refused(two: Derived) -> None:
         )
 
 
+def strata(options: DealOptions, items: Sequence[tuple[Item, str]]) -> list[ListedEntry]:
+    return list(deal_strata(options, items, (item for item, _ in items)))
+
+
 @given(
     st.dictionaries(st.sampled_from("abcdefgh"), st.integers(1, 40), min_size=1),
     st.lists(st.integers(1, 9), min_size=2, max_size=5),
@@ -148,7 +152,7 @@ def test_counts_are_rounded_down_or_up(
     ]
     chance.shuffle(items)
     try:
-        found = list(deal_strata(options, lambda: iter(items)))
+        found = strata(options, items)
     except RawDataError:
         return  # too few for each split to get one
     expected = dealt(
@@ -165,9 +169,7 @@ def test_counts_are_rounded_down_or_up(
 def test_many_classes_of_few_records_give_a_split_its_share() -> None:
     """Each class alone would be rounded down to nothing."""
     items = [(Item("train", f"{n}-{k}", 1, b""), str(n)) for n in range(600) for k in range(3)]
-    found = Counter(
-        each.split for each in deal_strata(DealOptions(("train=0.9", "test=0.1")), lambda: items)
-    )
+    found = Counter(each.split for each in strata(DealOptions(("train=0.9", "test=0.1")), items))
     assert 130 < found["test"] < 230  # 180 are expected, with a deviation of 13
 
 
@@ -175,8 +177,8 @@ def test_growth_of_one_class_moves_no_record_of_another() -> None:
     options = DealOptions(("train=0.8", "test=0.2"))
     items = [(Item("train", f"k{n}", 1, b""), "abc"[n % 3]) for n in range(90)]
     more = [(Item("train", f"new{n}", 1, b""), "a") for n in range(5)]
-    before = {each.key: each.split for each in deal_strata(options, lambda: items)}
-    after = {each.key: each.split for each in deal_strata(options, lambda: [*items, *more])}
+    before = {each.key: each.split for each in strata(options, items)}
+    after = {each.key: each.split for each in strata(options, [*items, *more])}
     moved = {key for key in before if before[key] != after[key]}
     assert {key for key in moved if int(key[1:]) % 3} == set()
     assert len(moved) <= len(more)

@@ -208,21 +208,18 @@ _ROUNDING = b"tfrecreg derived stratum rounding v1\0"
 
 ItemClass = str | tuple[str, ...] | None
 """The class of an item, or the classes of its objects; None if it has no class."""
-ClassListing = Callable[[], Iterable[tuple[ListedEntry, ItemClass]]]
-"""Lists the entries, each with the class of its item. Every call gives the same list."""
 
 
 def deal_strata(
     options: DealOptions,
-    listing: ClassListing,
-    plain: Callable[[], Iterable[ListedEntry]] | None = None,
+    classes: Iterable[tuple[ListedEntry, ItemClass]],
+    entries: Iterable[ListedEntry],
 ) -> Iterator[ListedEntry]:
-    """Deal the items of one split to several splits, class by class. The entries are listed twice.
-    The second listing needs no classes, so it calls `plain`, which may be faster.
+    """Deal the items of one split to several splits, class by class. First, `classes` is read: the
+    same entries, each with the class of its item.
     """
     names = list(parse_shares(options.split))
-    splits = (names[place] for place in _places(options, listing()).tolist())
-    entries = (entry for entry, _ in listing()) if plain is None else plain()
+    splits = (names[place] for place in _places(options, classes).tolist())
     yield from Deal(options).listed(entries, splits)
 
 

@@ -110,7 +110,7 @@ class GuardedSource:
     def items(self) -> Iterator[Item | Skipped | Remark]:
         """Every item in its final split. Skipped items and remarks may come between items."""
         if self._deal is not None and self._deal.options.stratify:
-            return deal_strata(self._deal.options, self._with_classes, self._entries)
+            return deal_strata(self._deal.options, self._with_classes(), self._entries())
         entries = self._entries()
         if self._deal is None:
             return entries
