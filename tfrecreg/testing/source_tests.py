@@ -305,8 +305,8 @@ class SourceTests(KitTests):
 
     # How they compare
 
-    def _request(self) -> BuildRequest:
-        return BuildRequest(
+    def _built(self, jobs: int) -> Path:
+        request = BuildRequest(
             name=_NAME,
             source=self.announced.qualified,
             raw=os.fspath(self.raw),
@@ -316,12 +316,10 @@ class SourceTests(KitTests):
             max_dropped=SkipLimit.parse("100%"),
             base="none",
         )
-
-    def _built(self, jobs: int) -> Path:
         registry = self.scratch()
         init(registry, with_dvc=False)
         try:
-            build_from_source(open_registry(registry), self._request(), engine=Workers(jobs))
+            build_from_source(open_registry(registry), request, engine=Workers(jobs))
         except RefusedError as error:
             self.refuse(error)
         return registry / "data" / _NAME
