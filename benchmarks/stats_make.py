@@ -26,19 +26,19 @@ def ours(path: str) -> Callable[[], int]:
     from dataclasses import replace
 
     from tfrecreg.builtin.schemas.validator import SchemaValidator
-    from tfrecreg.builtin.statistics.accumulate import StatisticsOptions
     from tfrecreg.builtin.statistics.collect import StatisticsCollector
     from tfrecreg.builtin.statistics.tfdv import load_tfdv
     from tfrecreg.builtin.validators.crc import CrcValidator
     from tfrecreg.core.check.scan.run import run_scan
     from tfrecreg.core.registry.find import bare_files, target_of
+    from tfrecreg.core.schema.proto import parse_schema, schema_message
     from tfrecreg.core.workers.local import LocalEngine
 
-    options = StatisticsOptions(schema=SCHEMA)
-    validate, schema = load_tfdv().api.validate_statistics, options.schema_proto()
+    schema = schema_message(parse_schema(SCHEMA))
+    validate = load_tfdv().api.validate_statistics
 
     def make() -> int:
-        collector = StatisticsCollector(options)
+        collector = StatisticsCollector()
         target = replace(target_of(bare_files([path])), schema=SCHEMA)
         run_scan(target, [CrcValidator(), SchemaValidator(), collector], LocalEngine(1))
         (split,) = collector.statistics()
@@ -53,9 +53,9 @@ def tfdv(path: str, *, informed: bool) -> Callable[[], int]:
     import tensorflow_data_validation as tfdv
     from apache_beam.options.pipeline_options import PipelineOptions
 
-    from tfrecreg.builtin.statistics.accumulate import StatisticsOptions
+    from tfrecreg.core.schema.proto import parse_schema, schema_message
 
-    known = StatisticsOptions(schema=SCHEMA).schema_proto() if informed else None
+    known = schema_message(parse_schema(SCHEMA)) if informed else None
 
     def make() -> int:
         statistics = tfdv.generate_statistics_from_tfrecord(

@@ -7,6 +7,7 @@ import random
 import re
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +15,13 @@ import pytest
 from check_support import framed
 from foreign_support import field
 
-from tfrecreg.builtin.statistics.accumulate import StatisticsOptions
 from tfrecreg.builtin.statistics.collect import SplitStatistics, StatisticsCollector
 from tfrecreg.builtin.statistics.tfdv import load_tfdv, missing_tfdv
 from tfrecreg.core.check.scan.run import run_scan
 from tfrecreg.core.example.model import Feature, encode, fields
 from tfrecreg.core.example.values import bytes_feature, float_feature, int64_feature, unset_feature
 from tfrecreg.core.registry.find import bare_files, target_of
+from tfrecreg.core.schema.proto import parse_schema, schema_message
 from tfrecreg.core.workers.interface import Engine
 from tfrecreg.core.workers.local import LocalEngine
 
@@ -103,18 +104,18 @@ def dealt(examples: Iterable[dict[str, Feature]], shards: int) -> Sequence[list[
     return [payloads[number::shards] for number in range(shards)]
 
 
-def ours(pattern: str, options: StatisticsOptions, engine: Engine | None = None) -> SplitStatistics:
-    """The statistics of the files of one split."""
-    collector = StatisticsCollector(options)
-    target = target_of(bare_files([pattern]))
+def ours(pattern: str, schema: str | None = None, engine: Engine | None = None) -> SplitStatistics:
+    """The statistics of the files of one split, with the text of a schema."""
+    collector = StatisticsCollector()
+    target = replace(target_of(bare_files([pattern])), schema=schema)
     result = run_scan(target, [collector], engine or LocalEngine(1))
     assert result.complete, (result.crashes, result.unreadable)
     (split,) = collector.statistics()
     return split
 
 
-def theirs(pattern: str, options: StatisticsOptions, *, sketches: bool = False) -> Any:
-    """What TFDV makes of the files through Beam, by the same options; with estimates of frequent
+def theirs(pattern: str, schema: str | None = None, *, sketches: bool = False) -> Any:
+    """What TFDV makes of the files through Beam, with the same schema; with estimates of frequent
     values, which alone take FLOAT for a category.
     """
     tfdv = load_tfdv()
@@ -123,7 +124,7 @@ def theirs(pattern: str, options: StatisticsOptions, *, sketches: bool = False) 
         from apache_beam.options.pipeline_options import PipelineOptions
 
         stats_options = tfdv.StatsOptions(
-            schema=options.schema_proto() if options.schema is not None else None,
+            schema=schema_message(parse_schema(schema)) if schema is not None else None,
             use_sketch_based_topk_uniques=sketches,
         )
         return tfdv.generate_statistics_from_tfrecord(

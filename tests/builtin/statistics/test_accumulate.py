@@ -21,11 +21,12 @@ from statistics_support import (
     write,
 )
 
-from tfrecreg.builtin.statistics.accumulate import ExampleColumns, StatisticsOptions, Values
+from tfrecreg.builtin.statistics.accumulate import ExampleColumns, Values
 from tfrecreg.builtin.statistics.collect import StatisticsPart
 from tfrecreg.builtin.statistics.summary import FeatureSummary, Numbers, summarize
 from tfrecreg.core.example.model import Feature, Kind
 from tfrecreg.core.example.values import float_feature
+from tfrecreg.core.schema.proto import parse_schema
 from tfrecreg.core.workers.local import LocalEngine
 
 
@@ -33,7 +34,7 @@ def summary(
     folder: Path, *examples: dict[str, Feature], schema: str | None = None
 ) -> dict[str, FeatureSummary]:
     pattern = write(folder, *dealt(examples, 2))
-    proto = ours(pattern, StatisticsOptions(schema=schema)).proto
+    proto = ours(pattern, schema).proto
     return {feature.name: feature for feature in summarize(proto)}
 
 
@@ -56,10 +57,10 @@ def test_values_beyond_memory_are_estimated_and_the_result_says_so() -> None:
 
 def of_texts(values: list[bytes], max_value_bytes: int):
     """The features, and the names of those that were sketched, in three merged parts."""
-    options = StatisticsOptions()
-    whole = StatisticsPart(options, max_value_bytes)
+    schema = parse_schema("")
+    whole = StatisticsPart(schema, max_value_bytes)
     for start in range(3):
-        part = StatisticsPart(options, max_value_bytes)
+        part = StatisticsPart(schema, max_value_bytes)
         some = values[start::3]
         sizes = np.fromiter(map(len, some), np.int64, len(some))
         column = Values(Kind.BYTES, np.ones(len(some), np.int64), sizes, some)
@@ -72,8 +73,7 @@ def of_texts(values: list[bytes], max_value_bytes: int):
 @pytest.mark.parametrize("examples", [odd_examples, alike_examples])
 def test_two_jobs_make_the_same_as_one(tmp_path: Path, examples) -> None:
     pattern = write(tmp_path, *dealt(examples(3000), 5))
-    options = StatisticsOptions(schema=IMAGES)
-    one, two = (ours(pattern, options, LocalEngine(jobs)) for jobs in (1, 2))
+    one, two = (ours(pattern, IMAGES, LocalEngine(jobs)) for jobs in (1, 2))
     assert one.proto.SerializeToString(deterministic=True) == two.proto.SerializeToString(
         deterministic=True
     )
@@ -104,6 +104,6 @@ def test_the_same_columns_decoded_and_from_the_wire(tmp_path: Path, monkeypatch)
     from tfrecreg.core.records import batch_columns as columns
 
     pattern = write(tmp_path, map(as_written, alike_examples(500)))
-    found: Any = ours(pattern, StatisticsOptions(schema=IMAGES))
+    found: Any = ours(pattern, IMAGES)
     monkeypatch.setattr(columns, "_WORTH_IT", 1 << 40)
-    assert differences(ours(pattern, StatisticsOptions(schema=IMAGES)).proto, found.proto) == []
+    assert differences(ours(pattern, IMAGES).proto, found.proto) == []

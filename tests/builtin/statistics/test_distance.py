@@ -12,7 +12,6 @@ from google.protobuf import text_format
 from statistics_support import dealt, needs_tfdv, ours, write
 from tensorflow_metadata.proto.v0 import schema_pb2
 
-from tfrecreg.builtin.statistics.accumulate import StatisticsOptions
 from tfrecreg.builtin.statistics.tfdv import load_tfdv
 from tfrecreg.builtin.statistics.validators import comparators, distances
 from tfrecreg.core.example.values import bytes_feature, float_feature
@@ -73,7 +72,7 @@ def statistics(folder: Path, values: list) -> Any:
     folder.mkdir()
     feature = bytes_feature if values and not isinstance(values[0], float) else float_feature
     examples = [{"x": feature(each)} for each in values] or [{"x": feature([])}]
-    return ours(write(folder, *dealt(examples, 1)), StatisticsOptions()).proto
+    return ours(write(folder, *dealt(examples, 1))).proto
 
 
 def test_a_feature_of_one_side_is_named(tmp_path: Path) -> None:

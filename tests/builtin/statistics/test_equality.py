@@ -19,7 +19,6 @@ from statistics_support import (
     write,
 )
 
-from tfrecreg.builtin.statistics.accumulate import StatisticsOptions
 from tfrecreg.builtin.statistics.summary import Texts, parse_proto, render_proto, summarize
 from tfrecreg.builtin.statistics.tfdv import load_tfdv
 from tfrecreg.core.example.values import float_feature, int64_feature
@@ -56,9 +55,8 @@ def tfdv() -> None:
 @pytest.mark.parametrize("examples", [odd_examples, alike_examples])
 def test_of_examples_of_every_kind(tmp_path: Path, schema, examples) -> None:
     pattern = write(tmp_path, *dealt(examples(700), 3))
-    options = StatisticsOptions(schema=schema)
-    found = ours(pattern, options)
-    assert counted_differences(theirs(pattern, options), found.proto) == []
+    found = ours(pattern, schema)
+    assert counted_differences(theirs(pattern, schema), found.proto) == []
     assert found.examples == 700
     assert not found.left_out
 
@@ -67,7 +65,7 @@ def test_of_examples_of_every_kind(tmp_path: Path, schema, examples) -> None:
 def test_what_tfdv_estimates_is_close(tmp_path: Path) -> None:
     """Of numbers that are spread evenly, so that an error of the rank is one of the number."""
     pattern = write(tmp_path, *dealt(alike_examples(900), 2))
-    protos = (theirs(pattern, StatisticsOptions()), ours(pattern, StatisticsOptions()).proto)
+    protos = (theirs(pattern), ours(pattern).proto)
     assert counted_differences(*protos) == []
     stats = [
         {each.path.step[0]: each.num_stats for each in proto.datasets[0].features}
@@ -89,9 +87,8 @@ def test_what_tfdv_estimates_is_close(tmp_path: Path) -> None:
 def test_numbers_of_type_float_as_categories(tmp_path: Path) -> None:
     shares = [0.1, 2.0, 2.0, -1.5, 2.0, 0.1]
     pattern = write(tmp_path, *dealt(({"share": float_feature(x)} for x in shares), 2))
-    options = StatisticsOptions(schema=FLOATS)
-    found = ours(pattern, options).proto
-    assert counted_differences(theirs(pattern, options, sketches=True), found) == []
+    found = ours(pattern, FLOATS).proto
+    assert counted_differences(theirs(pattern, FLOATS, sketches=True), found) == []
     (feature,) = summarize(found)
     assert isinstance(feature.detail, Texts)
     assert feature.detail.top == (("2", 3.0), ("0.1", 2.0), ("-1.5", 1.0))
@@ -100,9 +97,8 @@ def test_numbers_of_type_float_as_categories(tmp_path: Path) -> None:
 @pytest.mark.medium
 def test_sparse_and_weighted_features(tmp_path: Path) -> None:
     pattern = write(tmp_path, *dealt(odd_examples(200), 2))
-    options = StatisticsOptions(schema=IMAGES + DERIVED)
-    found = ours(pattern, options).proto
-    assert counted_differences(theirs(pattern, options), found) == []
+    found = ours(pattern, IMAGES + DERIVED).proto
+    assert counted_differences(theirs(pattern, IMAGES + DERIVED), found) == []
     names = {each.path.step[0] for each in found.datasets[0].features if each.custom_stats}
     assert names == {"sparse", "pair", "weighted"}
 
@@ -111,13 +107,12 @@ def test_sparse_and_weighted_features(tmp_path: Path) -> None:
 def test_an_image_domain_of_what_is_no_bytes(tmp_path: Path) -> None:
     examples = [{"image": int64_feature(each), "label": int64_feature(each)} for each in range(50)]
     pattern = write(tmp_path, *dealt(examples, 1))
-    options = StatisticsOptions(schema=IMAGES)
-    assert counted_differences(theirs(pattern, options), ours(pattern, options).proto) == []
+    assert counted_differences(theirs(pattern, IMAGES), ours(pattern, IMAGES).proto) == []
 
 
 @pytest.mark.medium
 def test_the_text_form_is_read_by_tfdv_and_by_us(tmp_path: Path) -> None:
-    found = ours(write(tmp_path, *dealt(odd_examples(50), 1)), StatisticsOptions())
+    found = ours(write(tmp_path, *dealt(odd_examples(50), 1)))
     path = tmp_path / "statistics.pbtxt"
     path.write_text(render_proto(found.proto), encoding="utf-8")
     assert differences(load_tfdv().load_stats_text(str(path)), found.proto) == []
@@ -142,6 +137,6 @@ def test_the_text_form_is_read_by_tfdv_and_by_us(tmp_path: Path) -> None:
 )
 def test_numbers_of_real_data(realdata: Path, pattern: str, examples) -> None:
     path = str(realdata / "tfrecord" / pattern)
-    found = ours(path, StatisticsOptions())
+    found = ours(path)
     assert examples in (found.examples, None)
-    assert counted_differences(theirs(path, StatisticsOptions()), found.proto) == []
+    assert counted_differences(theirs(path), found.proto) == []

@@ -15,7 +15,6 @@ from statistics_support import (
 )
 from tests_support import flip
 
-from tfrecreg.builtin.statistics.accumulate import StatisticsOptions
 from tfrecreg.builtin.statistics.collect import StatisticsCollector, StatisticsVisitor
 from tfrecreg.core.check.scan.run import run_scan
 from tfrecreg.core.example.kinds import PayloadKind
@@ -23,6 +22,7 @@ from tfrecreg.core.example.model import encode
 from tfrecreg.core.example.values import bytes_feature, float_feature, int64_feature
 from tfrecreg.core.records.batch import Fault, RecordBatch, StreamEnd
 from tfrecreg.core.registry.find import bare_files, target_of
+from tfrecreg.core.schema.proto import parse_schema
 from tfrecreg.core.values.errors import RefusedError
 from tfrecreg.core.workers.local import LocalEngine
 
@@ -33,7 +33,7 @@ END = StreamEnd("none", 0, 0, 0, 0, None, None)
 
 
 def statistics(folder: Path, *payloads: bytes, schema: str | None = None):
-    return ours(write(folder, payloads), StatisticsOptions(schema=schema))
+    return ours(write(folder, payloads), schema)
 
 
 @pytest.mark.parametrize("size", [10, 20_000], ids=["small", "large"])
@@ -79,13 +79,13 @@ def test_damaged_records_are_left_out_and_counted(tmp_path: Path) -> None:
     pattern = write(tmp_path, *dealt(alike_examples(100), 1))
     (path,) = tmp_path.iterdir()
     flip(path, 40)
-    found = ours(pattern, StatisticsOptions())
+    found = ours(pattern)
     assert (found.examples, found.left_out.damaged) == (99, 1)
     assert str(found.left_out) == "1 damaged"
 
 
 def test_records_too_large_to_be_held_are_left_out_and_counted() -> None:
-    visitor = StatisticsVisitor(StatisticsOptions())
+    visitor = StatisticsVisitor(parse_schema(""))
     visitor.batch(RecordBatch(0, [0], [1 << 27], [0], b"", whole=False))
     visitor.fault(Fault("CRC002", 0, 0, 1, ""))
     part = visitor.close(END)
@@ -106,7 +106,7 @@ class TestTwoTypes:
     )
     def test_of_a_feature_are_refused(self, tmp_path: Path, shards: list[list[bytes]]) -> None:
         pattern = write(tmp_path, *shards)
-        collector = StatisticsCollector(StatisticsOptions())
+        collector = StatisticsCollector()
         run_scan(target_of(bare_files([pattern])), [collector], LocalEngine(1))
         (part,) = collector.parts.values()
         assert part.conflict is not None

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any
 from tfrecreg.core.check.scan.interface import Shard, Target, Validator
 from tfrecreg.core.check.scan.tally import JsonCodec, key_from
 from tfrecreg.core.schema.environments import EnvironmentOptions
-from tfrecreg.core.schema.payload_kinds import no_schema_fits
+from tfrecreg.core.schema.payload_kinds import no_schema_fits, target_schema
 from tfrecreg.core.values.codes import CodeList
 from tfrecreg.core.values.findings import Code, Finding, Measure
 
 if TYPE_CHECKING:
     from tfrecreg.builtin.schemas.records import SchemaJudge, SchemaPart, SchemaVisitor
-    from tfrecreg.core.schema.definition import Schema
 
 
 class SchemaValidator(Validator):
@@ -32,7 +31,7 @@ class SchemaValidator(Validator):
         if target.schema is None:
             reason = no_schema_fits(target, sequences=True)
             return reason or "no schema: name one with --schema"
-        return no_schema_fits(target, sequences=_schema(target).describes_sequences()) or None
+        return no_schema_fits(target, sequences=target_schema(target).describes_sequences()) or None
 
     def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], SchemaVisitor]:
         """Compile the schema."""
@@ -41,12 +40,12 @@ class SchemaValidator(Validator):
         from tfrecreg.core.schema.compiled import compile_split_schemas
 
         self.part_codec = JsonCodec(SchemaPart, self.codes)
-        if _schema(target).describes_sequences():
+        if target_schema(target).describes_sequences():
             from tfrecreg.builtin.schemas.sequences import SequenceJudge
 
-            self.judge = judge = SequenceJudge(_schema(target), options)
+            self.judge = judge = SequenceJudge(target_schema(target), options)
             return judge.visitor
-        schemas = compile_split_schemas(_schema(target), options)
+        schemas = compile_split_schemas(target_schema(target), options)
         self.judge = SchemaJudge(schemas)
         return partial(SchemaVisitor, schemas)
 
@@ -57,9 +56,3 @@ class SchemaValidator(Validator):
         self, target: Target, parts: Iterable[tuple[Shard, SchemaPart]]
     ) -> Iterator[Finding | Measure]:
         return self.judge.finish(target, parts)
-
-
-def _schema(target: Target) -> Schema:
-    from tfrecreg.core.schema.proto import parse_schema
-
-    return parse_schema(target.schema or "", target.schema_path or "schema")

@@ -9,11 +9,9 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from blake3 import blake3
 from numpy.typing import NDArray
 
 from tfrecreg.builtin.statistics.sketches import (
@@ -26,10 +24,14 @@ from tfrecreg.builtin.statistics.sketches import (
 )
 from tfrecreg.builtin.statistics.summary import NOT_UTF8, messages
 from tfrecreg.core.example.model import Kind
-from tfrecreg.core.schema.proto import parse_schema, schema_message
-
-if TYPE_CHECKING:
-    from tfrecreg.core.check.scan.interface import Target
+from tfrecreg.core.schema.definition import (
+    BoolDomain,
+    FloatDomain,
+    IntDomain,
+    OtherDomain,
+    Schema,
+)
+from tfrecreg.core.schema.proto import schema_message
 
 _Ints = NDArray[np.int64]
 
@@ -50,66 +52,32 @@ class DerivedFeature(NamedTuple):
     sparse: bool
 
 
-_INT, _FLOAT = 2, 3
-"""The enum values INT and FLOAT of `FeatureType`."""
+def categories(schema: Schema) -> dict[str, Kind]:
+    """The kind of each feature with categorical numbers, which are counted like strings."""
+    found: dict[str, Kind] = {}
+    for each in schema.features:
+        domain = each.domain
+        if each.domain_name:  # as in TFDV, only a domain inside the feature makes categories
+            continue
+        if each.type == "INT" and (
+            isinstance(domain, BoolDomain)
+            or (isinstance(domain, IntDomain) and domain.is_categorical)
+            or domain == OtherDomain("natural_language_domain")
+        ):
+            found[each.name] = Kind.INT64
+        elif each.type == "FLOAT" and isinstance(domain, FloatDomain) and domain.is_categorical:
+            found[each.name] = Kind.FLOAT
+    return found
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StatisticsOptions:
-    """The options of statistics. Everything else follows the defaults of TFDV's `StatsOptions`."""
-
-    schema: str | None = None
-    """The text of a schema. It declares which bytes are images (`image_domain`), and which numbers
-    are categories.
-    """
-    schema_path: str = "schema"
-    """Origin of the schema text, for messages."""
-
-    @property
-    def digest(self) -> str:
-        """Hex blake3 of all options that the result depends on."""
-        return blake3((self.schema or "").encode()).hexdigest()
-
-    @classmethod
-    def of(cls, target: Target) -> StatisticsOptions:
-        """The default options, with the target's own schema."""
-        return cls(schema=target.schema, schema_path=target.schema_path or "schema")
-
-    def schema_proto(self) -> Any:
-        """The schema as a protobuf message. It is empty without a schema."""
-        return schema_message(parse_schema(self.schema or "", self.schema_path))
-
-    def images(self) -> tuple[str, ...]:
-        """The features with an image domain, for which TFDV needs only sizes."""
-        return tuple(
-            feature.name
-            for feature in self.schema_proto().feature
-            if feature.WhichOneof("domain_info") == "image_domain"
-        )
-
-    def categories(self) -> dict[str, Kind]:
-        """The kind of each feature with categorical numbers, which are counted like strings."""
-        found: dict[str, Kind] = {}
-        for feature in self.schema_proto().feature:
-            domain = feature.WhichOneof("domain_info")
-            if feature.type == _INT and (
-                domain in ("bool_domain", "natural_language_domain")
-                or feature.int_domain.is_categorical
-            ):
-                found[feature.name] = Kind.INT64
-            elif feature.type == _FLOAT and feature.float_domain.is_categorical:
-                found[feature.name] = Kind.FLOAT
-        return found
-
-    def derived(self) -> Iterator[DerivedFeature]:
-        """The sparse and weighted features."""
-        message = self.schema_proto()
-        for each in message.sparse_feature:
-            indices = tuple(sorted({index.name for index in each.index_feature}))
-            yield DerivedFeature(each.name, each.value_feature.name, indices, True)
-        for each in message.weighted_feature:
-            value, weight = (".".join(path.step) for path in (each.feature, each.weight_feature))
-            yield DerivedFeature(each.name, value, (weight,), False)
+def derived_features(schema: Schema) -> Iterator[DerivedFeature]:
+    """The sparse and weighted features."""
+    for sparse in schema.sparse:
+        yield DerivedFeature(sparse.name, sparse.values, tuple(sorted({*sparse.indices})), True)
+    # As in TFDV, a path of several steps is not the feature that `Schema` joins with `/`.
+    for each in schema_message(schema).weighted_feature if schema.weighted else ():
+        value, weight = (".".join(path.step) for path in (each.feature, each.weight_feature))
+        yield DerivedFeature(each.name, value, (weight,), False)
 
 
 class Values(NamedTuple):
@@ -137,11 +105,11 @@ class ExampleColumns(NamedTuple):
 class Accumulator:
     """Accumulates statistics."""
 
-    def __init__(self, options: StatisticsOptions, max_value_bytes: int = MAX_BYTES) -> None:
-        self._images, self._categories = options.images(), options.categories()
+    def __init__(self, schema: Schema, max_value_bytes: int = MAX_BYTES) -> None:
+        self._images, self._categories = schema.images(), categories(schema)
         self._examples = 0
         self._features: dict[str, _Feature] = {}
-        self._derived = {each: _Parts() for each in options.derived()}
+        self._derived = {each: _Parts() for each in derived_features(schema)}
         self._values = ValueCounts(max_value_bytes)
 
     @property
@@ -179,7 +147,7 @@ class Accumulator:
                 parts.add(derived, lengths, times)
 
     def merge(self, other: Accumulator) -> None:
-        """Add another accumulator with the same options. Do not use the other one afterwards."""
+        """Add another accumulator with the same schema. Do not use the other one afterwards."""
         self._examples += other._examples
         for name, feature in other._features.items():
             if name in self._features:

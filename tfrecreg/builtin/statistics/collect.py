@@ -21,7 +21,6 @@ from blake3 import blake3
 from tfrecreg.builtin.statistics.accumulate import (
     Accumulator,
     ExampleColumns,
-    StatisticsOptions,
     Values,
 )
 from tfrecreg.builtin.statistics.sketches import MAX_BYTES, value_key
@@ -34,6 +33,8 @@ from tfrecreg.core.records.batch import Fault, RecordBatch, StreamEnd
 from tfrecreg.core.records.batch_columns import divide_batch
 from tfrecreg.core.registry import layout
 from tfrecreg.core.registry.manifest import ShardEntry
+from tfrecreg.core.schema.definition import Schema
+from tfrecreg.core.schema.payload_kinds import target_schema
 from tfrecreg.core.storage.interface import Storage
 from tfrecreg.core.values.documents import strict_json
 from tfrecreg.core.values.errors import RefusedError, StorageError
@@ -101,7 +102,7 @@ class Conflict:
 class StatisticsPart:
     """Statistics of some records of a split, to merge with other parts. Picklable."""
 
-    def __init__(self, options: StatisticsOptions, max_value_bytes: int = MAX_BYTES) -> None:
+    def __init__(self, schema: Schema, max_value_bytes: int = MAX_BYTES) -> None:
         self.examples = 0
         """Number of Examples read."""
         self.left_out = LeftOut()
@@ -110,7 +111,7 @@ class StatisticsPart:
         self.is_sound = True
         """Whether the bytes of all shards match the manifest. Known only if digests are computed.
         """
-        self._accumulator: Accumulator | None = Accumulator(options, max_value_bytes)
+        self._accumulator: Accumulator | None = Accumulator(schema, max_value_bytes)
         """Accumulates the statistics. None after a conflict: then only examples are counted."""
 
     def add(self, rows: ExampleColumns) -> None:
@@ -163,11 +164,11 @@ class StatisticsPart:
 class StatisticsVisitor(Visitor):
     """Makes the statistics of one shard. A :class:`tfrecreg.core.check.scan.interface.Visitor`."""
 
-    def __init__(self, options: StatisticsOptions, entry: ShardEntry | None = None) -> None:
+    def __init__(self, schema: Schema, entry: ShardEntry | None = None) -> None:
         self._entry = entry
-        self._images = frozenset(options.images())
-        self._derives = any(options.derived())
-        self._part = StatisticsPart(options)
+        self._images = frozenset(schema.images())
+        self._derives = bool(schema.sparse or schema.weighted)
+        self._part = StatisticsPart(schema)
         self.closed: StatisticsPart | None = None
         """The finished part; None before :meth:`close`."""
 
@@ -266,19 +267,17 @@ def _column(kind: Kind, features: Sequence[Feature], is_image: bool) -> Values:
     return Values(kind, counts, np.fromiter(chain.from_iterable(lists), np.int64, total))
 
 
-_open: WeakValueDictionary[tuple[str, str, StatisticsOptions], StatisticsVisitor] = (
-    WeakValueDictionary()
-)
+_open: WeakValueDictionary[tuple[str, str, str], StatisticsVisitor] = WeakValueDictionary()
 """The visitors of the shards that this process is scanning."""
 
 
-def make_visitor(options: StatisticsOptions, shard: Shard) -> Visitor:
-    """A visitor for a shard. Validators with equal options share a visitor."""
-    key = (shard.storage.root, shard.path, options)
+def make_visitor(schema: Schema, shard: Shard) -> Visitor:
+    """A visitor for a shard. Validators with equal schemas share a visitor."""
+    key = (shard.storage.root, shard.path, schema.text)
     leader = _open.get(key)
     if leader is not None:
         return _Follower(leader)
-    visitor = _open[key] = StatisticsVisitor(options, shard.entry)
+    visitor = _open[key] = StatisticsVisitor(schema, shard.entry)
     return visitor
 
 
@@ -340,16 +339,14 @@ class StatisticsCollector(StatisticsScan):
     name = "statistics"
     codes: Sequence[Code] = ()
 
-    def __init__(self, options: StatisticsOptions, *, digests: bool = False) -> None:
-        self.options = options
+    def __init__(self, *, digests: bool = False) -> None:
         self.needs = Need.DIGESTS if digests else Need(0)
         self.parts: dict[str, StatisticsPart] = {}
         """The part of each split, after the scan."""
 
     def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], Visitor]:
-        del target, options
-        self.options.schema_proto()  # report errors once here, not per shard
-        return partial(make_visitor, self.options)
+        del options
+        return partial(make_visitor, target_schema(target))
 
     def finish(
         self, target: Target, parts: Iterable[tuple[Shard, StatisticsPart]]
@@ -377,14 +374,12 @@ class StatisticsCache:
     def __init__(self, storage: Storage | None) -> None:
         self._storage = storage
 
-    def recall(
-        self, split: str, content: str, options: StatisticsOptions
-    ) -> SplitStatistics | None:
-        """The statistics of a split; None if they are not cached."""
+    def recall(self, split: str, content: str, schema: str | None) -> SplitStatistics | None:
+        """The statistics of a split with the text of a schema; None if they are not cached."""
         if self._storage is None:
             return None
         try:
-            head, _, body = self._storage.read(_path(content, options)).partition(b"\n")
+            head, _, body = self._storage.read(_path(content, schema)).partition(b"\n")
             told = strict_json(head)
             if told["blake3"] != blake3(body).hexdigest():
                 return None
@@ -399,9 +394,7 @@ class StatisticsCache:
         except (StorageError, ValueError, KeyError, TypeError, AttributeError):
             return None  # a missing, incomplete or foreign file
 
-    def remember(
-        self, statistics: SplitStatistics, content: str, options: StatisticsOptions
-    ) -> None:
+    def remember(self, statistics: SplitStatistics, content: str, schema: str | None) -> None:
         """Cache the statistics of a split, unless they exclude damaged records."""
         left_out = statistics.left_out
         if self._storage is None or left_out.damaged:
@@ -417,11 +410,11 @@ class StatisticsCache:
         # In a read-only registry, statistics are computed again each time.
         with (
             suppress(StorageError),
-            self._storage.create(_path(content, options), durable=False) as writer,
+            self._storage.create(_path(content, schema), durable=False) as writer,
         ):
             writer.write(json.dumps(head).encode() + b"\n" + body)
 
 
-def _path(content: str, options: StatisticsOptions) -> str:
-    made_by = f"{_FORMAT} {options.digest}"
+def _path(content: str, schema: str | None) -> str:
+    made_by = f"{_FORMAT} {blake3((schema or '').encode()).hexdigest()}"
     return layout.cached_statistics(content, blake3(made_by.encode()).hexdigest()[:16])

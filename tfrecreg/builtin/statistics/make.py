@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from tfrecreg.builtin.statistics.accumulate import StatisticsOptions
 from tfrecreg.builtin.statistics.collect import (
     SplitStatistics,
     StatisticsCache,
@@ -128,12 +127,11 @@ def stats_of(
     *,
     split: str | None = None,
     features: Sequence[str] = (),
-    options: StatisticsOptions | None = None,
     engine: Engine | None = None,
     progress: Progress = SILENT,
 ) -> Stats:
     """Make the statistics of a target, or read them from its registry's cache."""
-    work = StatsOfCheck(_only(target, split), options)
+    work = StatsOfCheck(_only(target, split))
     if work.left.shards:
         entries = (shard.storage.stat(shard.path) for shard in work.left.shards)
         costs = (entry.size * _BYTE_SECONDS for entry in entries if entry is not None)
@@ -150,15 +148,14 @@ class StatsOfCheck:
         left: the target with the shards whose statistics are not cached.
     """
 
-    def __init__(self, target: Target, options: StatisticsOptions | None = None) -> None:
+    def __init__(self, target: Target) -> None:
         self._target = target
         self._contents = _contents(target)
         self._cache = StatisticsCache(target.home)
-        options = options or StatisticsOptions.of(target)
         cache, contents = self._cache, self._contents
-        known = (cache.recall(name, content, options) for name, content in contents.items())
+        known = (cache.recall(name, each, target.schema) for name, each in contents.items())
         self._known = {each.split: each for each in known if each is not None}
-        self._collector = StatisticsCollector(options, digests=target.manifest is not None)
+        self._collector = StatisticsCollector(digests=target.manifest is not None)
         shards = (shard for shard in target.shards if shard.split not in self._known)
         self.left = replace(target, shards=tuple(shards))
         self.validators: list[Validator] = [self._collector] if self.left.shards else []
@@ -171,7 +168,7 @@ class StatsOfCheck:
         made = {each.split: each for each in collector.statistics()}
         for name, statistics in made.items():
             if collector.parts[name].is_sound and name in self._contents:
-                self._cache.remember(statistics, self._contents[name], collector.options)
+                self._cache.remember(statistics, self._contents[name], target.schema)
         everything = sorted({**self._known, **made}.values(), key=lambda each: each.split)
         if not any(each.examples for each in everything):
             left_out = "; ".join(str(each.left_out) for each in everything if each.left_out)

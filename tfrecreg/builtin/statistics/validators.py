@@ -26,7 +26,6 @@ import numpy as np
 from msgspec import Meta
 from numpy.typing import NDArray
 
-from tfrecreg.builtin.statistics.accumulate import StatisticsOptions
 from tfrecreg.builtin.statistics.collect import (
     StatisticsPart,
     StatisticsScan,
@@ -38,7 +37,8 @@ from tfrecreg.builtin.statistics.tfdv import Anomaly, judge_statistics, missing_
 from tfrecreg.core.check.scan.interface import BaselineError, Shard, Target, Visitor
 from tfrecreg.core.schema.definition import IGNORED_STAGES
 from tfrecreg.core.schema.environments import EnvironmentOptions
-from tfrecreg.core.schema.payload_kinds import no_schema_fits
+from tfrecreg.core.schema.payload_kinds import no_schema_fits, target_schema
+from tfrecreg.core.schema.proto import schema_message
 from tfrecreg.core.values.codes import CORE_CODES, DRF001, DRF002, DRF003, DRF004, SCH199, CodeList
 from tfrecreg.core.values.codes.pages import anomaly_code
 from tfrecreg.core.values.config import read_limits
@@ -75,9 +75,9 @@ class StatisticsValidator(StatisticsScan):
 
     def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], Visitor]:
         self._chosen = read_limits(EnvironmentOptions, options, self.name)
-        wanted = StatisticsOptions.of(target)
-        self._schema = wanted.schema_proto()
-        return partial(make_visitor, wanted)
+        schema = target_schema(target)
+        self._schema = schema_message(schema)
+        return partial(make_visitor, schema)
 
     def finish(
         self, target: Target, parts: Iterable[tuple[Shard, StatisticsPart]]
@@ -350,18 +350,17 @@ class DriftValidator(StatisticsScan):
         The target's schema determines the categories on both sides.
         """
         self._options = read_limits(DriftOptions, options, self.name)
-        wanted = StatisticsOptions.of(target)
-        self._schema = wanted.schema_proto()
+        schema = target_schema(target)
+        self._schema = schema_message(schema)
         if target.baseline is not None:
             given = target.baseline
+            before = replace(given.target, schema=target.schema, schema_path=target.schema_path)
             try:
-                made = stats_of(
-                    given.target, options=wanted, engine=given.engine, progress=given.progress
-                )
+                made = stats_of(before, engine=given.engine, progress=given.progress)
             except TfrecregError as error:
                 raise BaselineError(error) from error
             self._before = {each.statistics.split: each.statistics.proto for each in made.splits}
-        return partial(make_visitor, wanted)
+        return partial(make_visitor, schema)
 
     def finish(
         self, target: Target, parts: Iterable[tuple[Shard, StatisticsPart]]

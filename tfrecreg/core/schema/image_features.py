@@ -11,7 +11,7 @@ from tfrecreg.core.check.scan.tally import Problem
 from tfrecreg.core.example.model import Example, Kind
 from tfrecreg.core.images.model import ImageHeader
 from tfrecreg.core.images.read import sniff
-from tfrecreg.core.schema.payload_kinds import Table, Tables
+from tfrecreg.core.schema.payload_kinds import Table, Tables, target_schema
 from tfrecreg.core.values.codes import IMG001, IMG002, IMG003
 from tfrecreg.core.values.text import safe
 
@@ -26,11 +26,7 @@ _TRIES = 16
 
 def schema_images(target: Target) -> tuple[str, ...]:
     """The features that hold images according to the target's schema; empty if it has no schema."""
-    if target.schema is None:
-        return ()
-    from tfrecreg.core.schema.proto import parse_schema  # not needed without a schema
-
-    return parse_schema(target.schema, target.schema_path or "schema").images()
+    return target_schema(target).images() if target.schema is not None else ()
 
 
 class ImageFeatures:

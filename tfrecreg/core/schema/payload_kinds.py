@@ -8,7 +8,7 @@ import weakref
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,9 @@ from tfrecreg.core.records.hashing import DIGEST_BYTES
 from tfrecreg.core.registry.manifest import adopted_kind
 from tfrecreg.core.values.findings import MAX_LOCATIONS, Location
 from tfrecreg.core.values.text import hex_start
+
+if TYPE_CHECKING:
+    from tfrecreg.core.schema.definition import Schema
 
 NOT_AN_EXAMPLE = "the payload should be a tf.train.Example"
 """The message of `SCH001`."""
@@ -100,6 +103,13 @@ def no_schema_fits(target: Target, *, sequences: bool = False) -> str:
     if kind is PayloadKind.EXAMPLE or (sequences and kind is PayloadKind.SEQUENCE_EXAMPLE):
         return ""
     return f"not applicable to {kind.plural}: a schema describes Examples"
+
+
+def target_schema(target: Target) -> Schema:
+    """The schema of `target`, parsed. Without a schema, one that declares nothing."""
+    from tfrecreg.core.schema.proto import parse_schema  # few callers need it without a schema
+
+    return parse_schema(target.schema or "", target.schema_path or "schema")
 
 
 def described(kinds: Mapping[str, int]) -> str:
