@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tfrecreg.core.plugins.recognition import RawPreview
-from tfrecreg.core.storage.raw import RawFolder
+from tfrecreg.core.storage.local import LocalStorage
 
 
 @pytest.fixture
@@ -21,7 +21,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_names_are_in_order_and_links_are_followed(folder: Path) -> None:
-    look = RawPreview(RawFolder(folder))
+    look = RawPreview(LocalStorage(folder))
     assert look.folders() == ["a", "b", "linked"]
     assert look.files() == ["top.TXT"]
     assert look.files("linked") == ["linked/1.txt"]
@@ -41,12 +41,12 @@ def test_names_are_in_order_and_links_are_followed(folder: Path) -> None:
     ],
 )
 def test_globs_match_files_below_the_folder_only(folder: Path, glob: str, found: list[str]) -> None:
-    assert list(RawPreview(RawFolder(folder)).matches(glob)) == found
+    assert list(RawPreview(LocalStorage(folder)).matches(glob)) == found
 
 
 def test_the_start_of_a_file_is_bounded(folder: Path) -> None:
     (folder / "long").write_bytes(b"x" * 70_000)
-    look = RawPreview(RawFolder(folder))
+    look = RawPreview(LocalStorage(folder))
     assert len(look.start("long")) == 65_536
     assert look.start("a") == look.start("none") == b""
     for _ in range(19):
@@ -58,7 +58,7 @@ def test_folders_beyond_the_bound_look_empty(tmp_path: Path) -> None:
     for number in range(101):
         (tmp_path / f"{number:03}").mkdir()
         (tmp_path / f"{number:03}/x.txt").touch()
-    look = RawPreview(RawFolder(tmp_path))
+    look = RawPreview(LocalStorage(tmp_path))
     seen = [path for path in look.folders() if look.files(path)]
     assert seen == [f"{number:03}" for number in range(99)]  # the folder itself is the first
     assert look.files("000") == ["000/x.txt"]

@@ -15,7 +15,7 @@ from image_support import png
 from tfrecreg.core.build.detection import Candidate, candidates_for
 from tfrecreg.core.plugins.manager import Plugins, plugins
 from tfrecreg.core.plugins.records import SourceRecord
-from tfrecreg.core.storage.raw import RawFolder
+from tfrecreg.core.storage.local import LocalStorage
 
 ROW = b"0 0.5 0.5 0.2 1e-3\n"
 XML = b"<?xml version='1.0'?>\n<annotation><filename>1.jpg</filename></annotation>"
@@ -54,7 +54,7 @@ def found(folder: Path, known: Plugins, files: Mapping[str, bytes]) -> list[Cand
     for name, data in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(data)
-    candidates, failed = candidates_for(RawFolder(folder), known)
+    candidates, failed = candidates_for(LocalStorage(folder), known)
     assert failed == []
     return candidates
 

@@ -16,7 +16,7 @@ from image_support import png
 from tfrecreg.core.build.sources.interface import Item, Remark, Skipped, Written
 from tfrecreg.core.plugins.manager import plugins
 from tfrecreg.core.plugins.records import SourceRecord
-from tfrecreg.core.storage.raw import RawFolder
+from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.values.typed_values import parse_options
 
 JUNK = (".DS_Store", "__MACOSX/a/._0.png", "notes.docx", "a/Thumbs.db", "a/._0.png")
@@ -107,7 +107,7 @@ def test_every_file_of_an_ugly_folder_is_accounted_for(
     name = make.__name__
     kind = plugins().load(SourceRecord, name)
     given = [] if name == "imagefolder" else ["dangling=drop"]
-    source = kind(RawFolder(tmp_path), parse_options(kind.Options, given, of=name))
+    source = kind(LocalStorage(tmp_path), parse_options(kind.Options, given, of=name))
     worker = pickle.loads(pickle.dumps(source))
     known = {file.path for file in source.raw_files()}
     made = []

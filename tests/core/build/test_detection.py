@@ -15,7 +15,6 @@ from tfrecreg.core.plugins.manager import Plugins, plugins
 from tfrecreg.core.plugins.records import SourceRecord
 from tfrecreg.core.registry.init import init
 from tfrecreg.core.storage.local import LocalStorage
-from tfrecreg.core.storage.raw import RawFolder
 from tfrecreg.core.values.errors import UsageError
 
 ANNOTATION = b"<annotation><size/></annotation>"
@@ -34,7 +33,7 @@ def known() -> Plugins:
     return Plugins(bundled)
 
 
-def write(folder: Path, names: str) -> RawFolder:
+def write(folder: Path, names: str) -> LocalStorage:
     for name in names.split():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -42,7 +41,7 @@ def write(folder: Path, names: str) -> RawFolder:
         if path.suffix == ".tar":
             with tarfile.open(path, "w") as archive:
                 archive.addfile(tarfile.TarInfo("1.jpg"))
-    return RawFolder(folder)
+    return LocalStorage(folder)
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from tfrecreg.core.registry.manifest import (
     is_python_data,
 )
 from tfrecreg.core.registry.registry import Registry
-from tfrecreg.core.storage.raw import RawStorage, absolute_place, place_in, raw_storage
+from tfrecreg.core.storage.raw import RawStorage, absolute_place, expect_raw_folder, place_in
 from tfrecreg.core.values.config import DatasetConfig
 from tfrecreg.core.values.errors import (
     ManifestError,
@@ -247,8 +247,7 @@ def _raw(registry: Registry, request: BuildRequest, saved: str | None) -> tuple[
             f"the path of the raw data of `{request.name}` is not known",
             hint=f"tfrecreg build {request.name} --raw PATH",
         )
-    raw = raw_storage(place, start=root if request.raw is None else "")
-    raw.expect_folder()
+    raw = expect_raw_folder(place, start=root if request.raw is None else "")
     # A relative path stays relative, so that the registry and its raw data can move together.
     relative = request.raw is None or not (
         request.raw.startswith("~") or Path(request.raw).is_absolute()

@@ -13,6 +13,7 @@ from tfrecreg.core.registry import layout
 from tfrecreg.core.registry.manifest import Manifest, RawTotals, is_adopted
 from tfrecreg.core.registry.registry import Dataset, Registry
 from tfrecreg.core.storage.interface import Readable, Storage
+from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.storage.raw import RawStorage, raw_storage
 from tfrecreg.core.storage.writer import is_temporary
 from tfrecreg.core.values.documents import read_note, render_note
@@ -67,7 +68,8 @@ def expect_raw_unchanged(
     """Raise if a raw file changed during the build, which would mix two states of the data."""
     if raw is None:
         return
-    raw.forget()
+    if not isinstance(raw, LocalStorage):
+        raw.forget()
     if path := _changed(raw, files, progress):
         raise RawDataError(f"the raw file `{path}` changed during the build: build again")
 

@@ -34,7 +34,7 @@ from tfrecreg.core.registry.data import resolve_in
 from tfrecreg.core.registry.manifest import SplitEntry
 from tfrecreg.core.registry.registry import RegistryLike
 from tfrecreg.core.registry.side import Side, side_of
-from tfrecreg.core.storage.raw import raw_storage
+from tfrecreg.core.storage.raw import expect_raw_folder
 from tfrecreg.core.values.codes import SHD010, SHD011, CodeList
 from tfrecreg.core.values.errors import TfrecregError, UsageError
 from tfrecreg.core.values.findings import MAX_LOCATIONS, Code, Finding, Location, Measure
@@ -244,8 +244,7 @@ def raw_items(options: CheckOptions) -> RawItems:
     if options.raw is None:
         raise UsageError(f"`--source {options.source}` needs the raw data: `--raw DIR`")
     parsed, _ = plugins().source_options(options.source, options.source_options)
-    raw = raw_storage(options.raw)
-    raw.expect_folder()
+    raw = expect_raw_folder(options.raw)
     source = plugins().open_source(options.source, raw, parsed)
     source.labels()  # reads the annotations, to report their problems before the scan
     return RawItems(options.source, lambda: _items(source))

@@ -15,7 +15,7 @@ from tfrecreg.core.records.stream import SNIFF_BYTES, begins_with_record
 from tfrecreg.core.registry.manifest import RawTotals
 from tfrecreg.core.storage.interface import Entry, Readable
 from tfrecreg.core.storage.paths import is_url, list_through_links, looks_remembered, query_of
-from tfrecreg.core.storage.raw import raw_storage, storage_at
+from tfrecreg.core.storage.raw import expect_raw_folder, storage_at
 from tfrecreg.core.storage.words import BareFile, look_at, named
 from tfrecreg.core.values.errors import (
     MissingFileError,
@@ -174,8 +174,7 @@ def raw_totals(folder: str, progress: Progress = SILENT) -> RawTotals:
     """
     from tfrecreg.core.records.gzip_access import decoded_size
 
-    storage = raw_storage(folder)
-    storage.expect_folder()
+    storage = expect_raw_folder(folder)
     files = stored = decoded = 0
     with counting(progress, "measuring raw data", "files") as ticker:
         for entry in list_through_links(storage):

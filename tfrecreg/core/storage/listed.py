@@ -20,7 +20,6 @@ from blake3 import blake3
 from tfrecreg.core.storage.file_systems import at_once, awaited, invoke, patiently, shared_threads
 from tfrecreg.core.storage.interface import Entry, Follow
 from tfrecreg.core.storage.paths import is_web, locate, named_url, without_secrets
-from tfrecreg.core.storage.raw import RawStorage
 from tfrecreg.core.storage.remote import RemoteStorage, entry_of, size_of
 from tfrecreg.core.storage.remote_reader import ReadAhead, active
 from tfrecreg.core.values.errors import MissingFileError, RawDataError, UsageError
@@ -37,7 +36,7 @@ names.
 _NO_SIZE = -1
 
 
-def listed_storage(url: str) -> RawStorage:
+def listed_storage(url: str) -> ListedStorage:
     """The storage of raw data behind a URL that a user wrote."""
     shown = without_secrets(url)
     if shown != url:
@@ -91,6 +90,7 @@ class ListedStorage(RemoteStorage):
         object.__setattr__(self, "_listed", {})
 
     def forget(self) -> None:
+        """Forget all facts about files, so that the next call asks the store again."""
         if self._folders is not None:
             self._begin({})
 

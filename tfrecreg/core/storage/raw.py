@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from tfrecreg.core.storage.interface import Readable
 from tfrecreg.core.storage.local import LocalStorage
@@ -13,34 +13,12 @@ from tfrecreg.core.storage.paths import is_url, is_web, named_url, split_url
 from tfrecreg.core.values.errors import UsageError
 
 if TYPE_CHECKING:
+    from tfrecreg.core.storage.listed import ListedStorage
     from tfrecreg.core.storage.remote import RemoteStorage
 
 
-class RawStorage(Readable, Protocol):
-    """The folder of raw data."""
-
-    def expect_folder(self) -> None:
-        """Raise a UsageError if the root is missing or not a folder."""
-
-    def forget(self) -> None:
-        """Forget all facts about files, so that the next call asks the file system again."""
-
-
-class RawFolder(LocalStorage):
-    """Raw data on this machine."""
-
-    __slots__ = ()
-
-    def expect_folder(self) -> None:
-        if not Path(self.root).is_dir():
-            what = "is not a folder" if Path(self.root).exists() else "does not exist"
-            raise UsageError(
-                f"the raw data `{self.root}` {what}", hint="name the folder with --raw PATH"
-            )
-
-    def forget(self) -> None:
-        pass
-
+RawStorage: TypeAlias = "LocalStorage | ListedStorage"
+"""The folder of raw data."""
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -72,10 +50,23 @@ def asked(function: Callable[[S], T], tasks: Iterable[S], roots: Iterable[str]) 
 def raw_storage(place: str, *, start: str = "") -> RawStorage:
     """The storage of the raw data in `place`: a folder or a URL, as the user wrote it."""
     if not is_url(place):
-        return RawFolder(os.path.join(start, os.path.expanduser(place)))
+        return LocalStorage(os.path.join(start, os.path.expanduser(place)))
     from tfrecreg.core.storage.listed import listed_storage
 
     return listed_storage(place)
+
+
+def expect_raw_folder(place: str, *, start: str = "") -> RawStorage:
+    """Like :func:`raw_storage`. Raises a UsageError if the root is missing or not a folder."""
+    raw = raw_storage(place, start=start)
+    if not isinstance(raw, LocalStorage):
+        raw.expect_folder()
+    elif not Path(raw.root).is_dir():
+        what = "is not a folder" if Path(raw.root).exists() else "does not exist"
+        raise UsageError(
+            f"the raw data `{raw.root}` {what}", hint="name the folder with --raw PATH"
+        )
+    return raw
 
 
 def store_to_fill(place: str) -> RemoteStorage | None:

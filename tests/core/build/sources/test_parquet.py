@@ -13,7 +13,7 @@ import pytest
 
 from tfrecreg.core.build.sources.parquet import ParquetReader, ParquetRows
 from tfrecreg.core.example.model import varint
-from tfrecreg.core.storage.raw import RawFolder
+from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.values.errors import RawDataError
 
 ROWS = 5000
@@ -35,7 +35,10 @@ def with_rows(path: Path, rows: int) -> None:
 
 
 def read(path: Path) -> list[Any]:
-    with RawFolder(path.parent).open(path.name) as reader, ParquetReader(reader, path.name) as file:
+    with (
+        LocalStorage(path.parent).open(path.name) as reader,
+        ParquetReader(reader, path.name) as file,
+    ):
         names = file.schema.names
         groups = range(len(file.rows()))
         return [batch for group in groups for batch in file.batches(group, names)]
@@ -66,7 +69,7 @@ def test_rows_are_read_in_any_order(tmp_path: Path) -> None:
     values = [f"{number}" if number % 5 else None for number in range(ROWS)]
     column = pa.array(values).dictionary_encode()
     write(tmp_path, {"t": column, "a.b": range(ROWS), "a": range(ROWS)}, row_group_size=700)
-    rows = ParquetRows(RawFolder(tmp_path), "x.parquet", ["t", "a"])
+    rows = ParquetRows(LocalStorage(tmp_path), "x.parquet", ["t", "a"])
     for number in (4999, 0, 700, 699, 2345, 4900):
         columns, at = rows.row(number)
         assert [columns[name][at].as_py() for name in ("t", "a")] == [values[number], number]
