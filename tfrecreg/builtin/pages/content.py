@@ -9,6 +9,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from tfrecreg.builtin.pages.records import PageRecord
 from tfrecreg.builtin.pages.survey import Survey
@@ -16,7 +17,6 @@ from tfrecreg.builtin.releases.diff.result import DiffResult, RecordDiff
 from tfrecreg.builtin.statistics.make import SplitStats, Stats
 from tfrecreg.builtin.statistics.summary import (
     NOT_UTF8,
-    Bucket,
     FeatureSummary,
     Image,
     Numbers,
@@ -293,7 +293,7 @@ def _page_feature(
     name: str,
     found: Sequence[tuple[SplitStats, FeatureSummary]],
     records: int,
-    buckets: Mapping[str, Mapping[str, Sequence[Bucket]]],
+    buckets: Mapping[str, Mapping[str, Sequence[Any]]],
     *,
     several: bool,
 ) -> PageFeature:
@@ -342,7 +342,7 @@ def _range(features: Sequence[FeatureSummary]) -> str:
 
 
 def _values(
-    name: str, feature: FeatureSummary, buckets: Sequence[Bucket], *, estimated: bool
+    name: str, feature: FeatureSummary, buckets: Sequence[Any], *, estimated: bool
 ) -> FeatureValues:
     detail = feature.detail
     top: list[tuple[str, int]] = []
@@ -363,18 +363,18 @@ def _values(
     )
 
 
-def _histogram(heading: str, buckets: Sequence[Bucket], whole: bool) -> Histogram | None:
+def _histogram(heading: str, buckets: Sequence[Any], whole: bool) -> Histogram | None:
     """A chart with a column per bucket. All buckets have the same width."""
-    if not buckets or buckets[0].low == buckets[-1].high:
+    if not buckets or buckets[0].low_value == buckets[-1].high_value:
         return None
     columns = []
     for each in buckets:
-        low, high = each.low, each.high
+        low, high = each.low_value, each.high_value
         if whole:  # a bucket includes its lower bound, and only the last one its upper bound
             low = math.ceil(low)
             high = max(low, math.floor(high) if each is buckets[-1] else math.ceil(high) - 1)
-        columns.append((_span(_number(low), _number(high)), round(each.values)))
-    ends = _number(buckets[0].low), _number(buckets[-1].high)
+        columns.append((_span(_number(low), _number(high)), round(each.sample_count)))
+    ends = _number(buckets[0].low_value), _number(buckets[-1].high_value)
     return Histogram(heading=heading, columns=tuple(columns), ends=ends)
 
 

@@ -9,7 +9,7 @@ import importlib
 import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from tfrecreg.core.values.text import safe, si_bytes
 
@@ -133,22 +133,14 @@ def summarize(proto: Any) -> Iterator[FeatureSummary]:
                 yield _summary(feature)
 
 
-class Bucket(NamedTuple):
-    """The number of values between `low` and `high`."""
-
-    low: float
-    high: float
-    values: float
-
-
-def number_buckets(proto: Any, names: Collection[str]) -> dict[str, list[Bucket]]:
-    """Histograms of numeric features by name, with buckets of equal width."""
+def number_buckets(proto: Any, names: Collection[str]) -> dict[str, list[Any]]:
+    """Histograms of numeric features by name, with TFDV's buckets of equal width."""
     return {
         _name(feature): [
-            Bucket(each.low_value, each.high_value, each.sample_count)
+            bucket
             for histogram in feature.num_stats.histograms
             if histogram.type == histogram.STANDARD
-            for each in histogram.buckets
+            for bucket in histogram.buckets
         ]
         for dataset in proto.datasets
         for feature in dataset.features
