@@ -35,6 +35,7 @@ from tfrecreg.builtin.statistics.collect import (
 from tfrecreg.builtin.statistics.make import stats_of
 from tfrecreg.builtin.statistics.tfdv import Anomaly, judge_statistics, missing_tfdv
 from tfrecreg.core.check.scan.interface import BaselineError, Shard, Target, Visitor
+from tfrecreg.core.schema.consistency import stage_of
 from tfrecreg.core.schema.definition import IGNORED_STAGES
 from tfrecreg.core.schema.environments import EnvironmentOptions
 from tfrecreg.core.schema.payload_kinds import no_schema_fits, target_schema
@@ -214,10 +215,7 @@ def _declared(feature: Any, field: str) -> Iterator[Comparator]:
 
 
 def _is_ignored(feature: Any) -> bool:
-    if feature is None:
-        return False
-    stages = feature.DESCRIPTOR.fields_by_name["lifecycle_stage"].enum_type.values_by_number
-    return bool(feature.deprecated or stages[feature.lifecycle_stage].name in IGNORED_STAGES)
+    return feature is not None and stage_of(feature) in IGNORED_STAGES
 
 
 def _is_of_interest(name: str, feature: Any) -> bool:

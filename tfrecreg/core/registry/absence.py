@@ -7,6 +7,7 @@ are in YAML's block style; files in another style are ignored.
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,7 +19,7 @@ from blake3 import blake3
 from tfrecreg.core.registry import layout
 from tfrecreg.core.registry.manifest import MANIFEST_NAME, SCHEMA_NAME, Manifest
 from tfrecreg.core.registry.registry import Dataset, Registry, Yank, not_yanked
-from tfrecreg.core.storage.raw import leads_nowhere
+from tfrecreg.core.storage.paths import is_url
 from tfrecreg.core.values.errors import (
     ManifestError,
     MissingFileError,
@@ -144,7 +145,7 @@ def fetch_command(dataset: Dataset, manifest: Manifest) -> str:
     from tfrecreg.core.registry.history import links_of
 
     raw = dataset.raw_folder
-    if raw is not None and not leads_nowhere(raw):
+    if raw is not None and (is_url(raw) or os.path.exists(raw)):  # noqa: PTH110 - Path raises
         return ""
     for version, link in sorted(links_of(dataset).items(), reverse=True):
         if link.dvc and manifest.digest in (link.build, link.digest):

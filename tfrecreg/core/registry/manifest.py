@@ -24,7 +24,6 @@ from tfrecreg.core.plugins.bundled import OURS
 from tfrecreg.core.storage.interface import Readable
 from tfrecreg.core.values.documents import (
     canonical_json,
-    digest_apart,
     known_format,
     refusing,
     strict_json,
@@ -492,7 +491,8 @@ def build_digest(data: bytes) -> str:
 
 
 def _digest(plain: dict[str, Any]) -> str:
-    return digest_apart(plain, *_APART)
+    covered = {name: plain[name] for name in plain if name not in _APART}
+    return blake3(canonical_json(covered)).hexdigest()
 
 
 def _plain(manifest: Manifest) -> dict[str, Any]:

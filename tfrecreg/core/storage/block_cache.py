@@ -331,9 +331,7 @@ _MOST = 64
 T = TypeVar("T", bound=Sequence[Any])
 
 
-def ahead(
-    batches: Iterable[T], request: Callable[[T], int], *, most_requests: int = _REQUESTS
-) -> Iterator[T]:
+def ahead(batches: Iterable[T], request: Callable[[T], int]) -> Iterator[T]:
     """Yield the batches. Before a batch is yielded, the batches after it are requested."""
     waiting: deque[tuple[T, int]] = deque()
     requested = 0
@@ -341,7 +339,7 @@ def ahead(
         count = request(batch)
         waiting.append((batch, count))
         requested += count
-        while len(waiting) > 1 and (requested > most_requests or len(waiting) > _MOST):
+        while len(waiting) > 1 and (requested > _REQUESTS or len(waiting) > _MOST):
             first, count = waiting.popleft()
             requested -= count
             yield first

@@ -100,11 +100,6 @@ def absolute_place(place: str, folder: str = os.curdir) -> str:
     return path_of(place, folder) or place.rstrip("/")
 
 
-def leads_nowhere(place: str) -> bool:
-    """Whether nothing exists at a local path. URLs are not checked."""
-    return not is_url(place) and not os.path.exists(place)
-
-
 def file_from_here(folder: str, path: str, prefix: str) -> str:
     """The path of a file in `folder`, relative to the current folder; its URL if `folder` is a URL.
     A relative `folder` is taken as a path below `prefix`.

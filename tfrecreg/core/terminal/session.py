@@ -16,7 +16,6 @@ from tfrecreg._version import JSON_VERSION
 from tfrecreg.core.values.text import did_you_mean, json_data, safe
 
 if TYPE_CHECKING:
-    import click
     from rich.console import Console
 
     from tfrecreg.core.plugins.manager import Plugins
@@ -118,7 +117,6 @@ def session_command(
     """Turn a function into a command. The function gets the :class:`Session`. The last option of
     the command is ``--json``, which prints one document on stdout instead of text.
     """
-    import click  # a plugin's module is imported for listings, and by programs
 
     def remember(ctx: click.Context, param: click.Parameter, value: bool) -> None:
         del param

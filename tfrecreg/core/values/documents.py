@@ -18,7 +18,6 @@ from operator import methodcaller
 from typing import Any, TypeVar
 
 import msgspec
-from blake3 import blake3
 
 from tfrecreg.core.values.errors import ConfigError, NewerFormatError, TfrecregError, upgrade_hint
 from tfrecreg.core.values.text import listed
@@ -58,12 +57,6 @@ def texts_of(plain: Mapping[str, Any], *names: str) -> dict[str, str]:
         if not isinstance(plain.get(name), str):
             raise ValueError(f"it has no `{name}`")
     return {name: plain[name] for name in names}
-
-
-def digest_apart(plain: Mapping[str, Any], *apart: str) -> str:
-    """The blake3 digest, in hex, of `plain` as canonical JSON. It omits the fields in `apart`."""
-    covered = {name: plain[name] for name in plain if name not in apart}
-    return blake3(canonical_json(covered)).hexdigest()
 
 
 def render_note(value: object) -> bytes:
