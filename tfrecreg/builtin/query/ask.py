@@ -481,7 +481,6 @@ def _json_row(names: Sequence[str], row: Sequence[Any]) -> bytes:
 
 
 def as_markdown(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[bytes]:
-    """The rows as a table."""
     shown = [safe(name, limit=_CELL) for name in names]
     yield _markdown_row(shown) + _markdown_row(["---"] * len(names))
     for row in rows:

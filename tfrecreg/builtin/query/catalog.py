@@ -50,21 +50,18 @@ if TYPE_CHECKING:
 
 
 def arrow_module() -> Any:
-    """The module pyarrow."""
     import pyarrow
 
     return pyarrow
 
 
 def parquet() -> Any:
-    """The module of pyarrow for Parquet."""
     import pyarrow.parquet
 
     return pyarrow.parquet
 
 
 def expect_packages() -> None:
-    """Raise an error if a package is missing."""
     try:
         parquet()
         import_module("duckdb")
@@ -146,7 +143,6 @@ class CatalogEntry(msgspec.Struct, frozen=True):
 
 
 def read_entry(path: str) -> CatalogEntry:
-    """The entry in a file of records."""
     metadata = parquet().read_metadata(path).metadata or {}
     return msgspec.json.decode(metadata.get(METADATA, b""), type=CatalogEntry)
 
@@ -157,7 +153,6 @@ def sql_name(name: str) -> str:
 
 
 def sql_text(value: str) -> str:
-    """A text, quoted for SQL."""
     return "'" + shown_text(value).replace("'", "''") + "'"
 
 
@@ -168,7 +163,6 @@ def shown_text(value: str) -> str:
 
 
 def sql_list(values: Iterable[str]) -> str:
-    """An SQL list of the given expressions."""
     return f"[{', '.join(values)}]"
 
 
@@ -188,8 +182,6 @@ class KeptCatalog(NamedTuple):
 
 
 class ShardCatalog(NamedTuple):
-    """The catalog of one shard of a target."""
-
     shard: Shard
     kept: KeptCatalog
     state: FileStamp | None
@@ -280,7 +272,6 @@ class CatalogCache:
         return None
 
     def keep(self, part: CatalogPart) -> KeptCatalog:
-        """Keep the catalog of a shard."""
         for place in self._places:
             with suppress(StorageError):
                 return kept_in(place, part)
@@ -357,7 +348,6 @@ def _made(
 def expect_tfrecord(
     name: str, part: CatalogPart, error: type[NoShardsError | FailureError]
 ) -> None:
-    """Raise the error if a shard is not a TFRecord."""
     if part.problem:
         hint = f"tfrecreg check {name}"
         raise error(f"`{name}` is not a TFRecord: {part.problem}", hint=hint)

@@ -155,7 +155,6 @@ def print_tables(
 def print_answer(
     session: Session, questions: Questions, sql: str, form: str, output: str | None
 ) -> None:
-    """Print the answer to a question in one of the formats."""
     from tfrecreg.builtin.query import ask
 
     schema, batches = questions.connection.batches(sql)

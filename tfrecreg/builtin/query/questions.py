@@ -188,7 +188,6 @@ class QuestionsValidator(Validator):
     def finish(
         self, target: Target, parts: Iterable[tuple[Shard, CatalogPart]]
     ) -> Iterator[Finding | Measure]:
-        """Yield a finding for each question whose answer is not as expected."""
         unjudged = self._of_previous if self._previous is None else []
         judged = {name: each for name, each in self._expected.items() if name not in unjudged}
         with tempfile.TemporaryDirectory(prefix="tfrecreg-expect-") as folder:

@@ -212,7 +212,6 @@ the smallest area. The areas are None if a box lacks a side."""
 
 
 def may_have_boxes(example: Example) -> bool:
-    """Whether a record has a feature of boxes."""
     return not _FEATURES.isdisjoint(example)
 
 
@@ -258,7 +257,6 @@ class BoxRows:
         return count, float(areas.sum()), float(areas.min())
 
     def to_arrow(self, pa: Any) -> Any:
-        """The table."""
         # Other tools sometimes store whole numbers as floats: both kinds become floats here.
         numbers = {name: pa.array(self._columns[name], pa.float64()) for name in OBJECT_NUMBERS}
         numbers["label_number"] = pa.array(self._columns["label_number"], pa.int64())

@@ -93,8 +93,6 @@ class Values(NamedTuple):
 
 
 class ExampleColumns(NamedTuple):
-    """Examples in columns."""
-
     num_rows: int
     columns: Mapping[str, Values]
     """Values by feature. The kind is UNSET if the feature has no kind in any example."""
@@ -103,8 +101,6 @@ class ExampleColumns(NamedTuple):
 
 
 class Accumulator:
-    """Accumulates statistics."""
-
     def __init__(self, schema: Schema, max_value_bytes: int = MAX_BYTES) -> None:
         self._images, self._categories = schema.images(), categories(schema)
         self._examples = 0
@@ -122,7 +118,6 @@ class Accumulator:
         return {name: feature.kind for name, feature in self._features.items()}
 
     def add(self, rows: ExampleColumns) -> None:
-        """Add examples."""
         self._examples += rows.num_rows
         for name, values in rows.columns.items():
             feature = self._features.setdefault(name, _Feature())

@@ -104,7 +104,6 @@ class StatisticsPart:
 
     def __init__(self, schema: Schema, max_value_bytes: int = MAX_BYTES) -> None:
         self.examples = 0
-        """Number of Examples read."""
         self.left_out = LeftOut()
         self.conflict: Conflict | None = None
         """Why there are no statistics; None if there are some."""
@@ -115,7 +114,6 @@ class StatisticsPart:
         """Accumulates the statistics. None after a conflict: then only examples are counted."""
 
     def add(self, rows: ExampleColumns) -> None:
-        """Add examples."""
         self.examples += rows.num_rows
         self._expect({name: values.kind for name, values in rows.columns.items()})
         if self._accumulator is not None:
@@ -162,8 +160,6 @@ class StatisticsPart:
 
 
 class StatisticsVisitor(Visitor):
-    """Makes the statistics of one shard. A :class:`tfrecreg.core.check.scan.interface.Visitor`."""
-
     def __init__(self, schema: Schema, entry: ShardEntry | None = None) -> None:
         self._entry = entry
         self._images = frozenset(schema.images())
@@ -253,7 +249,6 @@ def _columns(examples: Sequence[Example], images: frozenset[str]) -> ExampleColu
 
 
 def _column(kind: Kind, features: Sequence[Feature], is_image: bool) -> Values:
-    """The values of features of one kind."""
     counts = np.fromiter((feature.count for feature in features), np.int64, len(features))
     total = int(counts.sum())
     if kind is Kind.FLOAT:

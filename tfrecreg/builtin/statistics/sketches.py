@@ -165,8 +165,6 @@ CountedValue = bytes | int
 
 
 class Frequent(NamedTuple):
-    """The frequent values of a feature."""
-
     top: list[tuple[int, CountedValue]]
     """The most frequent values with their counts, in descending order of count, then of value."""
     unique: int
@@ -243,7 +241,6 @@ class _Sketch:
         self._hashes: NDArray[np.uint64] = np.zeros(0, np.uint64)
 
     def add(self, counts: Mapping[CountedValue, int]) -> None:
-        """Count values."""
         for value, count in counts.items():
             large = isinstance(value, bytes) and len(value) > _LARGE
             self._count(_LARGE_LABEL if large else value, count)

@@ -18,7 +18,6 @@ DatasetFeatureStatisticsList = Any
 
 
 def parse_proto(data: bytes) -> DatasetFeatureStatisticsList:
-    """Parse a serialized message."""
     message_error = importlib.import_module("google.protobuf.message").DecodeError
     try:
         return messages().DatasetFeatureStatisticsList.FromString(data)

@@ -39,7 +39,6 @@ def missing_tfdv() -> MissingExtraError | None:
 
 @cache
 def load_tfdv() -> Any:
-    """Import TFDV."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
     os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")

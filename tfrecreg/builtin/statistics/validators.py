@@ -108,7 +108,6 @@ def _finding(target: Target, split: str, anomaly: Anomaly) -> Finding:
 
 
 def _about(target: Target, split: str, code: Code, feature: str, message: str) -> Finding:
-    """A finding about a feature of a split."""
     return Finding(
         code=code.code,
         rule=code.rule,
@@ -135,8 +134,6 @@ _MEASURES = {
 
 
 class Comparator(NamedTuple):
-    """How to compare a feature."""
-
     feature: str
     field: str
     """A key of :data:`_MEASURES`."""
@@ -146,8 +143,6 @@ class Comparator(NamedTuple):
 
 
 class Distance(NamedTuple):
-    """Distance between the distributions of a feature."""
-
     feature: str
     measure: str
     """``L-infinity``, ``Jensen-Shannon`` or ``normalized absolute difference``."""
@@ -311,8 +306,6 @@ def _divergence(p: NDArray[np.float64], q: NDArray[np.float64]) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class DriftOptions:
-    """The options of the validator."""
-
     threshold: Annotated[float, Meta(ge=0, le=1)] = 0.1
     """The largest allowed distance of labels and sizes, from 0 to 1. It applies only if the schema
     has no comparators."""
@@ -402,7 +395,6 @@ class DriftValidator(StatisticsScan):
         kind: Literal["drift", "skew"],
         name: str,
     ) -> Iterator[Finding | Measure]:
-        """Compare one split with another."""
         options = self._options
         fewest = min(proto.datasets[0].num_examples, other.datasets[0].num_examples)
         threshold = options.threshold if fewest >= options.min_examples else None
