@@ -84,9 +84,7 @@ class ReportFormat(ABC):
         """The document, which ends with a line feed. It escapes names that come from data, as the
         format requires.
 
-        If the command fails, this method is called with a report about the failure. With
-        ``--output``, it is also called before the check starts, with a report about an unfinished
-        check.
+        If the command fails, this method is called with a report about the failure.
 
         Args:
             reports: one or more, in the order of the targets.
@@ -94,10 +92,7 @@ class ReportFormat(ABC):
         """
 
     def finish(self, reports: Sequence[Report], context: ReportContext) -> None:
-        """Called after the document was written. Does nothing by default.
-
-        Not called for the report about an unfinished check.
-        """
+        """Called after the document was written. Does nothing by default."""
         del reports, context
 
 
