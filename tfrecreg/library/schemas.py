@@ -52,16 +52,15 @@ class SchemaVerbs:
             >>> 'name: "image/encoded"' in draft
             True
         """
-        from tfrecreg.core.check.infer import PassedOver, infer_schema, passed_over
+        from tfrecreg.core.check.infer import infer_schema, passed_over
         from tfrecreg.core.registry.find import find_target
         from tfrecreg.core.workers.context import Travelling
         from tfrecreg.core.workers.local import LocalEngine
 
         target = find_target(self.name, registry=self.registry)
-        damage: list[PassedOver] = []
         told = Travelling(**work_of(context))
         engine = told.engine or LocalEngine(1)
-        draft = infer_schema(target, engine, told.progress, damage=damage)
+        draft, damage = infer_schema(target, engine, told.progress)
         if damage:
             raise passed_over(target.name, damage)
         return draft

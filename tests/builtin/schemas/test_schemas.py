@@ -32,7 +32,7 @@ ENGINE = LocalEngine(1)
 def test_a_draft_accepts_the_records_it_was_made_from(
     digits_original: Path, tmp_path: Path
 ) -> None:
-    draft = infer_schema(find_target("digits", registry=digits_original), ENGINE)
+    draft, _ = infer_schema(find_target("digits", registry=digits_original), ENGINE)
     names = {feature.name for feature in parse_schema(draft, "draft").features}
     assert names >= {"image/encoded", "image/class/label", "image/height", "image/width"}
     path = tmp_path / "draft.pbtxt"
@@ -44,7 +44,7 @@ def test_a_draft_accepts_the_records_it_was_made_from(
 
 
 def test_a_draft_says_what_it_was_made_from(tmp_path: Path) -> None:
-    draft = infer_schema(files(tmp_path, stream(3)), ENGINE)
+    draft, _ = infer_schema(files(tmp_path, stream(3)), ENGINE)
     assert "# Drafted from 3 examples of files.\n" in draft
 
 
@@ -58,7 +58,7 @@ EMPTY, SEQUENCE, OTHER = b"", b"\x12\x00", b"\x12\x03abc"
 
 def test_a_draft_is_made_from_what_a_check_calls_examples(tmp_path: Path) -> None:
     found = mixed(tmp_path, EXAMPLE, SEQUENCE, OTHER, EXAMPLE, b"text")
-    draft = infer_schema(found, ENGINE)
+    draft, _ = infer_schema(found, ENGINE)
     assert "# Drafted from 2 examples of files.\n" in draft
     assert "# Not a tf.train.Example, so left out: 3 records.\n" in draft
     assert [feature.name for feature in parse_schema(draft, "draft").features] == ["n"]
@@ -105,7 +105,7 @@ def test_one_job_and_two_draft_the_same(digits_original: Path) -> None:
 def test_damaged_records_say_nothing(tmp_path: Path) -> None:
     found = files(tmp_path, framed(b"\xffno example") + stream(5))
     flip(tmp_path / "0.tfrecord", 14)
-    assert "text" in infer_schema(found, ENGINE)
+    assert "text" in infer_schema(found, ENGINE)[0]
 
 
 def test_without_records_there_is_nothing_to_infer_from(tmp_path: Path) -> None:

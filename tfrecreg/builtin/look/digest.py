@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from tfrecreg.core.check.digests import DigestPart, DigestVisitor
-from tfrecreg.core.check.infer import read_whole
-from tfrecreg.core.check.scan.interface import Need, Shard, Target, Validator, Visitor
+from tfrecreg.core.check.digests import DigestVisitor
+from tfrecreg.core.check.infer import Collector, read_whole
+from tfrecreg.core.check.scan.interface import Target
 from tfrecreg.core.records.hashing import ContentHasher, content_digest
 from tfrecreg.core.registry.data import TargetsLike
 from tfrecreg.core.registry.find import bare_files, find_built, named_targets, target_of
 from tfrecreg.core.registry.foreign.folders import expect_whole_sets
 from tfrecreg.core.storage.words import names_one_file
 from tfrecreg.core.values.errors import RefusedError, UsageError
-from tfrecreg.core.values.findings import Code, Finding, Measure
 from tfrecreg.core.values.progress import Progress
 from tfrecreg.core.values.text import ShortRepr
 from tfrecreg.core.workers.context import Context, Travelling
@@ -94,7 +92,7 @@ def _digest(target: Target, engine: Engine, progress: Progress) -> ContentDigest
     for entry in target.manifest.shards if target.manifest is not None else ():
         if entry.path not in here:
             raise RefusedError(f"`{entry.path}` of `{target.name}` is missing")
-    collector = _Collector()
+    collector = Collector(DigestVisitor)
     read_whole(target, [collector], engine, progress, doing="digesting")
     whole = ContentHasher()
     known = target.manifest.splits if target.manifest is not None else ()
@@ -120,25 +118,3 @@ def _digest(target: Target, engine: Engine, progress: Progress) -> ContentDigest
             for name, parts in sorted(splits.items())
         ),
     )
-
-
-class _Collector(Validator):
-    """Keeps the digests of all records, which takes 24 bytes per record."""
-
-    name = "digest"
-    codes: Sequence[Code] = ()
-    needs = Need(0)
-
-    def __init__(self) -> None:
-        self.seen: list[tuple[Shard, DigestPart]] = []
-
-    def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], Visitor]:
-        del target, options
-        return DigestVisitor
-
-    def finish(
-        self, target: Target, parts: Iterable[tuple[Shard, DigestPart]]
-    ) -> Iterator[Finding | Measure]:
-        del target
-        self.seen = list(parts)
-        return iter(())

@@ -33,14 +33,13 @@ def infer_command(session: Session, target: str, output: str | None, engine: Eng
     data accepts that same data: review the draft before you rely on it. Damaged records are
     skipped, and the exit code is then 1.
     """
-    from tfrecreg.core.check.infer import PassedOver, infer_schema, passed_over
+    from tfrecreg.core.check.infer import infer_schema, passed_over
     from tfrecreg.core.registry.find import find_target
 
     if output is not None:
         expect_free_file(output)
     found = find_target(target, registry=session.registry)
-    damage: list[PassedOver] = []
-    draft = infer_schema(found, engine, session.progress(), damage=damage)
+    draft, damage = infer_schema(found, engine, session.progress())
     if output is not None:
         expect_free_file(output)  # reading all records may take long
         write_text(output, draft)

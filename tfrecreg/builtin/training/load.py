@@ -237,7 +237,7 @@ def load(
         from tfrecreg.core.check.infer import infer_schema  # builds have a schema
 
         target = target_of(bare_files(files))
-        text = infer_schema(target, engine or LocalEngine(1), shown_progress(progress))
+        text, _ = infer_schema(target, engine or LocalEngine(1), shown_progress(progress))
         return text, f"the schema of {target.name}"
 
     def made(split: str | None) -> tf.data.Dataset:

@@ -53,6 +53,28 @@ def passed_over(name: str, damage: Sequence[PassedOver]) -> RefusedError:
     )
 
 
+class Collector(Validator):
+    """Keeps the part of each shard, and reports no findings."""
+
+    name = "collector"
+    codes: Sequence[Code] = ()
+
+    def __init__(self, visitor: Callable[[Shard], Visitor]) -> None:
+        self._visitor = visitor
+        self.seen: list[tuple[Shard, Any]] = []
+
+    def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], Visitor]:
+        del target, options
+        return self._visitor
+
+    def finish(
+        self, target: Target, parts: Iterable[tuple[Shard, Any]]
+    ) -> Iterator[Finding | Measure]:
+        del target
+        self.seen = list(parts)
+        return iter(())
+
+
 def read_whole(
     target: Target,
     validators: Sequence[Validator],
@@ -127,27 +149,42 @@ def infer_schema(
     target: Target,
     engine: Engine,
     progress: Progress = SILENT,
-    *,
-    damage: list[PassedOver] | None = None,
-) -> str:
-    """From every undamaged record of a target, draft a schema for people to review."""
-    sketcher = _Sketcher()
-    result = read_whole(target, [sketcher], engine, progress, doing="looking at")
+) -> tuple[str, list[PassedOver]]:
+    """From every undamaged record of a target, draft a schema for people to review.
+
+    Returns the draft and the damage that was skipped.
+    """
+    from tfrecreg.core.example.sequences import PayloadSketch
+
+    collector = Collector(_SketchVisitor)
+    result = read_whole(target, [collector], engine, progress, doing="looking at")
     if result.records == 0:
         raise UsageError(f"`{target.name}` has no readable record to infer a schema from")
-    kinds = sketcher.kinds
+    sketch = PayloadSketch()
+    kinds: Counter[str] = Counter()
+    damage: list[PassedOver] = []
+    for shard, part in collector.seen:
+        sketch.merge(part.sketch)
+        kinds.update(part.kinds)
+        if part.fault is not None:
+            damage.append(
+                PassedOver(
+                    shard=safe(shard.name),
+                    record=part.fault.record,
+                    offset=part.fault.offset,
+                    reason=f"{part.fault.code}: {part.fault.detail}",
+                    count=part.faults,
+                )
+            )
     kind = PayloadKind.EXAMPLE
     if kinds[PayloadKind.SEQUENCE_EXAMPLE.value] > kinds[kind.value]:
         kind = PayloadKind.SEQUENCE_EXAMPLE
-    names = sketcher.sketch.examples.names
-    if not (names if kind is PayloadKind.EXAMPLE else sketcher.sketch.has_names):
+    if not (sketch.examples.names if kind is PayloadKind.EXAMPLE else sketch.has_names):
         raise UsageError(
             f"`{target.name}` has no Example with a feature, so there is no schema to infer: found "
             f"{described(kinds)}"
         )
-    if damage is not None:
-        damage += sketcher.damage
-    return sketcher.sketch.render(target.dataset or target.name, kind)
+    return sketch.render(target.dataset or target.name, kind), damage
 
 
 class _ShardSketch(NamedTuple):
@@ -157,45 +194,6 @@ class _ShardSketch(NamedTuple):
     fault: Fault | None
     """The first damage of the shard."""
     faults: int
-
-
-class _Sketcher(Validator):
-    """A validator that summarizes the records and reports no findings."""
-
-    name = "sketch"
-    codes: Sequence[Code] = ()
-
-    def __init__(self) -> None:
-        from tfrecreg.core.example.sequences import PayloadSketch
-
-        self.sketch = PayloadSketch()
-        self.kinds: Counter[str] = Counter()
-        self.damage: list[PassedOver] = []
-
-    def begin(
-        self, target: Target, options: Mapping[str, Any]
-    ) -> Callable[[Shard], _SketchVisitor]:
-        del target, options
-        return _SketchVisitor
-
-    def finish(
-        self, target: Target, parts: Iterable[tuple[Shard, _ShardSketch]]
-    ) -> Iterator[Finding | Measure]:
-        for shard, part in parts:
-            self.sketch.merge(part.sketch)
-            self.kinds.update(part.kinds)
-            if part.fault is not None:
-                self.damage.append(
-                    PassedOver(
-                        shard=safe(shard.name),
-                        record=part.fault.record,
-                        offset=part.fault.offset,
-                        reason=f"{part.fault.code}: {part.fault.detail}",
-                        count=part.faults,
-                    )
-                )
-        del target
-        return iter(())
 
 
 class _SketchVisitor(Visitor):
