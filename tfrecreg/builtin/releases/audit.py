@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from tfrecreg.builtin.releases.audit_validator import HISTORY, add_issue
-from tfrecreg.core.check.findings import FindingsJudgement, judge_findings, severity_order
+from tfrecreg.core.check.findings import judge_findings, severity_order
 from tfrecreg.core.check.gate import expect_policy
 from tfrecreg.core.check.reports import Report
 from tfrecreg.core.check.scan.tally import Tally
@@ -51,6 +51,7 @@ from tfrecreg.core.values.config import (
     Config,
     FailOn,
     GateConfig,
+    Verdict,
     Waiver,
     parse_config,
     severity_of,
@@ -177,7 +178,7 @@ def audit_releases(
     expect_policy(registry, *names, today=today)
     other = _Base.of(registry, base) if base is not None else None
     limit = None if fail_on is None else FailOn.parse(fail_on)
-    judged: list[FindingsJudgement] = []
+    judged: list[Verdict] = []
     errors: list[str] = []
     changes: list[str] = []
     releases, unseen = 0, ""

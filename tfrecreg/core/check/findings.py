@@ -18,8 +18,8 @@ import io
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from dataclasses import replace
+from typing import Any
 
 from blake3 import blake3
 
@@ -32,7 +32,7 @@ from tfrecreg.core.registry.manifest import is_adopted, is_python_data
 from tfrecreg.core.registry.registry import Registry
 from tfrecreg.core.values.codes import REG009, SCH005
 from tfrecreg.core.values.codes.pages import record_code
-from tfrecreg.core.values.config import FailOn, GateConfig, Lowered, Waiver, judge, severity_of
+from tfrecreg.core.values.config import FailOn, GateConfig, Verdict, Waiver, judge, severity_of
 from tfrecreg.core.values.findings import MAX_LOCATIONS, Finding, Severity, fingerprint
 from tfrecreg.core.values.text import overrides, safe
 
@@ -158,22 +158,6 @@ def _hint(finding: Finding, target: Target) -> str:
     return f"`tfrecreg repair {target.reference}` rebuilds the damaged files, byte for byte"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FindingsJudgement:
-    """The part of a report that depends on the gate and on the date."""
-
-    status: Literal["pass", "fail"]
-    fail_on: FailOn
-    findings: tuple[Finding, ...]
-    """Most severe first, with a `REG009` for each expired waiver."""
-    waived: tuple[Finding, ...]
-    waivers: tuple[Waiver, ...]
-    """The waiver of each finding in `waived`, in the same order."""
-    lowered: tuple[Lowered, ...]
-    notes: tuple[str, ...]
-    """Lines for the progress output."""
-
-
 def judge_findings(
     findings: Iterable[Finding],
     gate: GateConfig,
@@ -182,8 +166,11 @@ def judge_findings(
     dataset: str,
     fail_on: FailOn | None = None,
     today: datetime.date | None = None,
-) -> FindingsJudgement:
-    """Apply a gate and its waivers to findings."""
+) -> Verdict:
+    """Apply a gate and its waivers to findings.
+
+    The result has the most severe findings first, with a `REG009` for each expired waiver.
+    """
     day = today or datetime.datetime.now(datetime.timezone.utc).date()
     limit = fail_on or gate.fail_on
     found = judge(
@@ -205,13 +192,9 @@ def judge_findings(
     }
     shown = [marked.get(id(finding), finding) for finding in found.findings]
     shown += [_expired(waiver, len(covered), dataset) for waiver, covered in lapsed.items()]
-    return FindingsJudgement(
-        status=found.status,
-        fail_on=limit,
+    return replace(
+        found,
         findings=tuple(sorted(shown, key=severity_order)),
-        waived=tuple(finding for finding, _ in found.waived),
-        waivers=tuple(waiver for _, waiver in found.waived),
-        lowered=found.lowered,
         notes=tuple(
             f"the waiver of `{safe(_subject(waiver))}` by {safe(waiver.owner)} expired on "
             f"{waiver.expires.isoformat()}: its findings count again"

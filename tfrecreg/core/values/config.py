@@ -137,8 +137,10 @@ class Verdict:
     fail_on: FailOn
     findings: tuple[Finding, ...]
     """The findings without a waiver, in their order, with the severities that the gate gives."""
-    waived: tuple[tuple[Finding, Waiver], ...]
-    """The findings with a waiver, each with the first matching waiver."""
+    waived: tuple[Finding, ...]
+    """The findings with a waiver."""
+    waivers: tuple[Waiver, ...]
+    """The first matching waiver of each finding in `waived`, in the same order."""
     lapsed: tuple[tuple[Finding, Waiver], ...] = ()
     """The `findings` that match an expired waiver, each with the first such waiver. They fail the
     gate whatever their severity is, unless `fail_on` is `never`, because someone has to decide
@@ -146,10 +148,8 @@ class Verdict:
     """
     lowered: tuple[Lowered, ...] = ()
     """How many of the `findings` have a severity that the gate lowered, by code."""
-
-    @property
-    def failing(self) -> tuple[Finding, ...]:
-        return tuple(found for found in self.findings if self.fail_on.fails(found.severity))
+    notes: tuple[str, ...] = ()
+    """Lines for the progress output."""
 
 
 def judge(
@@ -183,7 +183,8 @@ def judge(
         status="fail" if failed else "pass",
         fail_on=fail_on,
         findings=tuple(kept),
-        waived=tuple(waived),
+        waived=tuple(finding for finding, _ in waived),
+        waivers=tuple(waiver for _, waiver in waived),
         lapsed=tuple(lapsed),
         lowered=tuple(Lowered(*each, lowered[each]) for each in sorted(lowered)),
     )
