@@ -26,6 +26,7 @@ from tfrecreg.core.example.sequences import (
 from tfrecreg.core.records.batch import RecordBatch
 from tfrecreg.core.schema.check import (
     KIND_NAMES,
+    KINDS,
     Checker,
     bounds_text,
     counted,
@@ -56,20 +57,21 @@ class SequenceChecker(Checker):
             (rule, None if rule.feature.domain_mass < 1 else value_check(rule.feature))
             for rule in rules.lists
         ]
-        self._known_lists = rules.ignored.union(each.name for each in rules.lists)
+        self._known_lists = rules.ignored.union(each.feature.name for each in rules.lists)
 
     def problems(self, sequence: SequenceExample) -> list[Problem]:
         """The problems of a record; empty if there are none."""
         problems = list(self(sequence.context))
         for rule, check in self._lists:
-            steps = sequence.lists.get(rule.name)
+            name = rule.feature.name
+            steps = sequence.lists.get(name)
             if steps is not None:
                 problems += _list_problems(rule, check, steps)
                 continue
-            self.absent[rule.name] += 1
-            if rule.is_required:
+            self.absent[name] += 1
+            if rule.feature.is_required:
                 message = rule_text(rule.feature, "be in every example")
-                problems.append(Problem(SCH002, rule.name, message, None))
+                problems.append(Problem(SCH002, name, message, None))
         for name in sorted(sequence.lists.keys() - self._known_lists):
             found = f"found a list of {counted(len(sequence.lists[name]), 'step')}"
             message = f"`{safe(name)}` is not in the schema"
@@ -83,7 +85,8 @@ def _list_problems(
     """The problems of one list. If several steps have the same problem, only the problem of the
     first of these steps is returned.
     """
-    name, feature = rule.name, rule.feature
+    feature = rule.feature
+    name, kind = feature.name, KINDS.get(feature.kind or "")
     if not rule.steps.allows(len(steps)):
         message = rule_text(feature, f"have {bounds_text(rule.steps, 'step')}")
         yield Problem(SCH004, name, message, f"found {counted(len(steps), 'step')}")
@@ -91,7 +94,7 @@ def _list_problems(
     found: set[Any] = set()
     for number, step in enumerate(steps):
         is_empty = step.kind is Kind.UNSET and not rule.values.min and rule.step_shape is None
-        if rule.kind is not None and step.kind is not rule.kind and not is_empty:
+        if kind is not None and step.kind is not kind and not is_empty:
             if not typed:
                 typed = True
                 detail = f"found {KIND_NAMES[step.kind]}"
@@ -162,7 +165,7 @@ class SequenceJudge(SchemaJudge):
     ) -> Iterator[Finding | Measure]:
         yield from super().finish(target, parts)
         left = [
-            each.name
+            each.feature.name
             for each in self._default.lists
             if each.feature.domain_mass < 1 or each.feature.distinct is not None
         ]

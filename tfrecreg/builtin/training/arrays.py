@@ -31,6 +31,7 @@ from tfrecreg.core.example.sequences import (
     has_lists_field,
     read_sequence,
 )
+from tfrecreg.core.schema.check import KINDS
 from tfrecreg.core.schema.compiled import TensorSpec, compile_schema, tensor_specs
 from tfrecreg.core.schema.definition import Schema
 from tfrecreg.core.values.errors import RefusedError, UsageError
@@ -91,10 +92,10 @@ def columns_of(schema: Schema) -> tuple[ArrayColumn, ...]:
     shapes = {each.name: each.tensor_shape for each in compile_schema(schema).features}
     found = [_column(spec, shapes[spec.name]) for spec in tensor_specs(schema)]
     for rule in compile_sequences(schema).lists if schema.describes_sequences() else ():
-        if rule.kind:
+        if kind := KINDS.get(rule.feature.kind or ""):
             sides = (-1, *((-1,) if rule.step_shape is None else rule.step_shape))
-            column = ArrayColumn(rule.name, int(rule.kind), sides, False)
-            found.append(column._replace(is_list=True, is_required=rule.is_required))
+            column = ArrayColumn(rule.feature.name, int(kind), sides, False)
+            found.append(column._replace(is_list=True, is_required=rule.feature.is_required))
     return tuple(sorted(found, key=lambda column: column.name))
 
 

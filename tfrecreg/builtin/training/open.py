@@ -274,7 +274,7 @@ def _elements(
         images = [*schema.images(), *schema.byte_pixels()]
         if sequence:
             rules = compile_sequences(schema).lists
-            images += [each.name for each in rules if each.feature.is_image]
+            images += [each.feature.name for each in rules if each.feature.is_image]
     names = [column.name for column in elements.columns or ()]
     if isinstance(decode, bool):
         chosen = tuple(each for each in images if each in names) if decode else ()

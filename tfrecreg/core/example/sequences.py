@@ -34,11 +34,10 @@ from tfrecreg.core.example.model import (
     DeclaredFeature,
     Example,
     Feature,
-    Kind,
     NotAnExampleError,
     fields,
 )
-from tfrecreg.core.schema.check import KIND_NAMES, KINDS
+from tfrecreg.core.schema.check import KIND_NAMES
 from tfrecreg.core.schema.compiled import CompiledSchema, belongs, compile_schema
 from tfrecreg.core.schema.definition import (
     SEQUENCE,
@@ -70,20 +69,6 @@ class ListRule:
     steps: ValueCount
     values: ValueCount
     """Number of values per step."""
-
-    @property
-    def name(self) -> str:
-        return self.feature.name
-
-    @property
-    def kind(self) -> Kind | None:
-        """The kind of each step; None if any kind is allowed."""
-        return KINDS.get(self.feature.kind or "")
-
-    @property
-    def is_required(self) -> bool:
-        """Whether every record must have the list."""
-        return self.feature.is_required
 
     @property
     def step_shape(self) -> tuple[int, ...] | None:
