@@ -220,16 +220,10 @@ def test_what_the_user_says_of_failing_beats_the_gate(empty: Target) -> None:
 def test_the_gate_of_the_dataset_comes_before_the_default(digits_registry: Path) -> None:
     config(
         digits_registry,
-        '\n[gates.default]\nvalidators = ["crc"]\n[gates.digits]\nvalidators = ["manifest"]\n'
-        '[gates.strict]\nvalidators = ["schema"]\n',
+        '\n[gates.default]\nvalidators = ["crc"]\n[gates.digits]\nvalidators = ["manifest"]\n',
     )
-    write(digits_registry / "datasets/strict.toml", "")
     (report,) = check(["digits"], registry=digits_registry)
     assert report.validators == ("manifest",)
-    (report,) = check(
-        ["digits"], registry=digits_registry, options=CheckOptions(gate="strict", only=())
-    )
-    assert report.validators == ("schema",)
 
 
 def test_findings_are_in_order_of_the_severities_that_the_gate_gives(tmp_path: Path) -> None:

@@ -42,12 +42,10 @@ _DEFAULT = "default"
 _POINTER, _SCHEMA = ".dvc", ".pbtxt"
 
 
-def expect_policy(
-    registry: Registry, *names: str | None, today: datetime.date | None = None
-) -> None:
+def expect_policy(registry: Registry, *names: str, today: datetime.date | None = None) -> None:
     """Refuse a policy that could never apply, and a waiver that is too broad or too long."""
     config = registry.config
-    _expect_datasets(registry, {_DEFAULT, *filter(None, names)})
+    _expect_datasets(registry, {_DEFAULT, *names})
     if config.waivers or any(gate.severity for gate in config.gates.values()):
         known = list(plugins_of(config).codes())
         _expect_severities(config, known)

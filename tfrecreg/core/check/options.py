@@ -41,8 +41,6 @@ class CheckOptions:
     """A reference, or a content digest of 64 hex digits. If given, the validator `content` runs."""
     expect: Mapping[str, int] = field(default_factory=dict)
     """Expected number of records by split. Other splits may have any number."""
-    gate: str | None = None
-    """Name of the gate to use; None for the dataset's own gate, else the default gate."""
     ignore_missing: bool = False
     """Whether to skip datasets whose bytes are not on this machine, if no targets are given."""
     cached: bool = False

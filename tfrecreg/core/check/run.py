@@ -176,14 +176,14 @@ class _Check:
         """Check the targets. Returns one report per target."""
         homes = {id(each.home): each.home for each in todo if isinstance(each, _Todo)}
         for home in filter(None, homes.values()):
-            expect_policy(home, self.options.gate)
+            expect_policy(home)
         alone = len(todo) == 1
         return [self._judged(each, alone=alone) for each in todo]
 
     def all(self) -> list[Report]:
         """Check all datasets of the registry."""
         opened = open_registry(self.registry)
-        expect_policy(opened, self.options.gate)
+        expect_policy(opened)
         within = replace(self, registry=opened.storage.root)
         ignoring = self.options.ignore_missing
         known = (each.name for each in opened.datasets() if not _is_history(each))

@@ -25,8 +25,8 @@ from tfrecreg.core.records.batch import StreamEnd
 from tfrecreg.core.registry.absence import absent_schema
 from tfrecreg.core.registry.manifest import MANIFEST_NAME, parse_manifest
 from tfrecreg.core.registry.registry import Registry
-from tfrecreg.core.values.config import CONFIG_NAME, Config, FailOn, GateConfig
-from tfrecreg.core.values.errors import ConfigError, StorageError, TfrecregError
+from tfrecreg.core.values.config import Config, FailOn, GateConfig
+from tfrecreg.core.values.errors import StorageError, TfrecregError
 from tfrecreg.core.values.progress import SILENT, Progress
 from tfrecreg.core.values.text import listed, safe
 from tfrecreg.core.workers.interface import Engine
@@ -43,8 +43,8 @@ def check_target(
     cache: ScanCache | None = None,
     beside: Sequence[tuple[PluginId, Validator]] = (),
 ) -> Report:
-    """Check one target with the gate that `options` name, or with the gate of its dataset."""
-    gate = _gate(config, options, target)
+    """Check one target with the gate of its dataset."""
+    gate = config.gate(target.dataset)
     choice = choose(
         target, gate, options.only, options.skip, options.also, known=plugins_of(config)
     )
@@ -161,15 +161,6 @@ def _schema_problems(target: Target, options: CheckOptions) -> Iterator[str]:
     if asked_for(needing, options.only, options.skip):
         error = absent_schema(Registry(target.home).dataset(target.dataset))
         yield f"{error.message}; hint: {error.hint}"
-
-
-def _gate(config: Config, options: CheckOptions, target: Target) -> GateConfig:
-    name = options.gate
-    if name is not None and name not in config.gates:
-        raise ConfigError(
-            f"`{CONFIG_NAME}` has no gate `{name}`; it has {listed(sorted(config.gates))}"
-        )
-    return config.gate(name or target.dataset)
 
 
 def _digest_beside(target: Target) -> str | None:
