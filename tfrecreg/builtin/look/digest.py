@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from tfrecreg.core.check.digests import DigestVisitor
-from tfrecreg.core.check.infer import Collector, read_whole
+from tfrecreg.core.check.infer import Collector, DigestVisitor, read_whole
 from tfrecreg.core.check.scan.interface import Target
 from tfrecreg.core.records.hashing import ContentHasher, content_digest
 from tfrecreg.core.registry.data import TargetsLike

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from tfrecreg.core.build.sources.guarded import GuardedSource, Record
 from tfrecreg.core.build.sources.interface import Item, Remark
-from tfrecreg.core.check.digests import DigestPart, DigestVisitor
+from tfrecreg.core.check.infer import DigestPart, DigestVisitor
 from tfrecreg.core.check.options import CheckOptions
 from tfrecreg.core.check.scan.interface import (
     Expected,
