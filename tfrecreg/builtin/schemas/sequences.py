@@ -37,10 +37,9 @@ from tfrecreg.core.schema.check import (
 from tfrecreg.core.schema.compiled import SplitSchemas
 from tfrecreg.core.schema.definition import Schema
 from tfrecreg.core.schema.domain_check import ValueCheck, value_check
-from tfrecreg.core.schema.environments import EnvironmentOptions
 from tfrecreg.core.schema.payload_kinds import other_location
 from tfrecreg.core.values.codes import SCH001, SCH002, SCH003, SCH004, SCH005
-from tfrecreg.core.values.config import read_limits
+from tfrecreg.core.values.config import EnvironmentOptions, read_limits
 from tfrecreg.core.values.findings import Finding, Measure
 from tfrecreg.core.values.text import listed, safe
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from tfrecreg.core.check.scan.interface import Shard, Target, Validator
 from tfrecreg.core.check.scan.tally import JsonCodec, key_from
-from tfrecreg.core.schema.environments import EnvironmentOptions
 from tfrecreg.core.schema.payload_kinds import no_schema_fits, target_schema
 from tfrecreg.core.values.codes import CodeList
+from tfrecreg.core.values.config import EnvironmentOptions
 from tfrecreg.core.values.findings import Code, Finding, Measure
 
 if TYPE_CHECKING:

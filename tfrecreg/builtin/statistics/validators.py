@@ -37,12 +37,11 @@ from tfrecreg.builtin.statistics.tfdv import Anomaly, judge_statistics, missing_
 from tfrecreg.core.check.scan.interface import BaselineError, Shard, Target, Visitor
 from tfrecreg.core.schema.consistency import stage_of
 from tfrecreg.core.schema.definition import IGNORED_STAGES
-from tfrecreg.core.schema.environments import EnvironmentOptions
 from tfrecreg.core.schema.payload_kinds import no_schema_fits, target_schema
 from tfrecreg.core.schema.proto import schema_message
 from tfrecreg.core.values.codes import CORE_CODES, DRF001, DRF002, DRF003, DRF004, SCH199, CodeList
 from tfrecreg.core.values.codes.pages import anomaly_code
-from tfrecreg.core.values.config import read_limits
+from tfrecreg.core.values.config import EnvironmentOptions, read_limits
 from tfrecreg.core.values.errors import TfrecregError
 from tfrecreg.core.values.findings import Code, Finding, Location, Measure, Severity, fingerprint
 from tfrecreg.core.values.text import listed, safe

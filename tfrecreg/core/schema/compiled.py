@@ -36,8 +36,7 @@ from tfrecreg.core.schema.definition import (
     ValueCount,
     WeightedFeature,
 )
-from tfrecreg.core.schema.environments import EnvironmentOptions
-from tfrecreg.core.values.config import read_limits
+from tfrecreg.core.values.config import EnvironmentOptions, read_limits
 from tfrecreg.core.values.errors import SchemaError
 from tfrecreg.core.values.text import listed
 

@@ -285,6 +285,16 @@ class InflationLimit:
     the size after decompression of whole files."""
 
 
+@dataclass(frozen=True, slots=True)
+class EnvironmentOptions:
+    """The options of a validator that choose an environment of the schema."""
+
+    environment: str | None = None
+    """The environment of the data."""
+    environments: dict[str, str] = field(default_factory=dict)
+    """The environments of splits that need a different one, by split name."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateConfig:
     """`[gates.<name>]`: a gate. If one of its tables lacks a key, the value comes from
