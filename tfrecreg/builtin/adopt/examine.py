@@ -32,7 +32,7 @@ from tfrecreg.core.registry.foreign.folders import check_bare, check_empty, chec
 from tfrecreg.core.registry.foreign.labels import LabelsBeside, in_order
 from tfrecreg.core.registry.foreign.tfds import TfdsInfo
 from tfrecreg.core.registry.registry import Registry
-from tfrecreg.core.schema.payload_kinds import PayloadCounter, PayloadCounts
+from tfrecreg.core.schema.payload_kinds import PayloadCounts
 from tfrecreg.core.storage.interface import Storage
 from tfrecreg.core.values.codes import ANN004, ANN007
 from tfrecreg.core.values.config import FailOn, judge
@@ -170,7 +170,7 @@ class _Examiner(Visitor):
         self._shard = shard
         self._file = os.path.relpath(f"/{shard.path}", settings.base)
         self._index = IndexBuilder()
-        self._payloads = PayloadCounter(shard)
+        self._payloads = PayloadCounts()
         self._features: Counter[str] = Counter()
         self._sketch = PayloadSketch() if settings.sketch else None
         self._large = LargeRecords(shard.storage, shard.path, shard.name)
@@ -198,7 +198,7 @@ class _Examiner(Visitor):
                 example, ordered = found
                 form = payload if ordered else encode(example)
             kind = kind_of(payload, 0, length, example)
-            self._payloads.count(batch, position, kind)
+            self._payloads.count(self._shard, batch, position, kind)
             self._index.add(record_digest(form), length, self._key(example, record))
             if kind is PayloadKind.EXAMPLE and example is not None:
                 for name, feature in example.items():
@@ -223,7 +223,7 @@ class _Examiner(Visitor):
         return Examined(
             end=end,
             sound=self._sound,
-            payloads=self._payloads.seen(),
+            payloads=self._payloads,
             features=dict(self._features),
             sketch=self._sketch,
             index=index,

@@ -44,7 +44,7 @@ from tfrecreg.core.registry.manifest import (
     ShardEntry,
     parse_manifest,
 )
-from tfrecreg.core.schema.payload_kinds import PayloadCounter, PayloadCounts
+from tfrecreg.core.schema.payload_kinds import PayloadCounts
 from tfrecreg.core.storage.interface import Readable
 from tfrecreg.core.values.codes import (
     SHD001,
@@ -186,19 +186,20 @@ class ManifestVisitor(Visitor):
     """Keeps the scanner's results for one shard, and counts kinds of payloads."""
 
     def __init__(self, shard: Shard, *, look: bool = False) -> None:
-        self._payloads = PayloadCounter(shard)
+        self._shard = shard
+        self._payloads = PayloadCounts()
         self._look = look
         self._tensorflow: TensorflowOutcome | None = None
 
     def batch(self, batch: RecordBatch) -> None:
         if self._look:
-            self._payloads.add(batch)
+            self._payloads.add(self._shard, batch)
 
     def fault(self, fault: Fault) -> None:
         self._tensorflow = self._tensorflow or fault.tensorflow
 
     def close(self, end: StreamEnd) -> _SeenShard:
-        return _SeenShard(end, self._tensorflow, self._payloads.seen())
+        return _SeenShard(end, self._tensorflow, self._payloads)
 
 
 def _loads(target: Target, seen: Sequence[tuple[Shard, _SeenShard]]) -> Iterator[HostLoad]:

@@ -19,7 +19,7 @@ from tfrecreg.core.records.framing import HEADER_BYTES
 from tfrecreg.core.records.gzip_access import DamagedGzipError, Inflater
 from tfrecreg.core.records.hashing import record_digest
 from tfrecreg.core.records.stream import sniff_compression
-from tfrecreg.core.schema.payload_kinds import PayloadCounter, described
+from tfrecreg.core.schema.payload_kinds import PayloadCounts, described
 from tfrecreg.core.storage.interface import Readable, Reader
 from tfrecreg.core.values.errors import FailureError, RefusedError, UsageError
 from tfrecreg.core.values.findings import Code, Finding, Measure
@@ -248,12 +248,13 @@ class _SketchVisitor(Visitor):
         from tfrecreg.core.example.sequences import PayloadSketch
 
         self._sketch = PayloadSketch()
-        self._payloads = PayloadCounter(shard)
+        self._shard = shard
+        self._payloads = PayloadCounts()
         self._fault: Fault | None = None
         self._faults = 0
 
     def batch(self, batch: RecordBatch) -> None:
-        self._payloads.add(batch)
+        self._payloads.add(self._shard, batch)
         for position, (example, kind) in enumerate(zip(batch.examples, batch.kinds, strict=True)):
             payload = batch.payload(position) if kind is PayloadKind.SEQUENCE_EXAMPLE else b""
             self._sketch.add(payload, kind or PayloadKind.OTHER, example)
@@ -264,4 +265,4 @@ class _SketchVisitor(Visitor):
 
     def close(self, end: StreamEnd) -> _ShardSketch:
         del end
-        return _ShardSketch(self._sketch, self._payloads.seen().kinds, self._fault, self._faults)
+        return _ShardSketch(self._sketch, self._payloads.kinds, self._fault, self._faults)

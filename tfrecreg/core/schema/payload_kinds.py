@@ -5,7 +5,6 @@ validators share the tables and digests of a batch.
 from __future__ import annotations
 
 import weakref
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
@@ -38,7 +37,7 @@ _SHOWN = 8
 """Number of bytes of a payload that a finding shows."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class PayloadCounts:
     """Counts of the payloads of a shard. Plain data, small."""
 
@@ -47,33 +46,20 @@ class PayloadCounts:
     others: list[Location] = field(default_factory=list)
     """The first records that are not Examples."""
 
-
-class PayloadCounter:
-    """Counts the kinds of a shard's payloads."""
-
-    def __init__(self, shard: Shard) -> None:
-        self._kinds: Counter[str] = Counter()
-        self._others: list[Location] = []
-        self._shard = shard
-
-    def add(self, batch: RecordBatch) -> None:
-        """Count a batch."""
+    def add(self, shard: Shard, batch: RecordBatch) -> None:
+        """Count a batch of the shard."""
         if not batch.whole:
-            self._kinds[TOO_LARGE] += len(batch)
+            self.kinds[TOO_LARGE] = self.kinds.get(TOO_LARGE, 0) + len(batch)
             return
         for position, kind in enumerate(batch.kinds):
             if kind is not None:
-                self.count(batch, position, kind)
+                self.count(shard, batch, position, kind)
 
-    def count(self, batch: RecordBatch, position: int, kind: PayloadKind) -> None:
+    def count(self, shard: Shard, batch: RecordBatch, position: int, kind: PayloadKind) -> None:
         """Count the record at `position` of a batch as `kind`."""
-        self._kinds[kind.value] += 1
-        if kind is not PayloadKind.EXAMPLE and len(self._others) < MAX_LOCATIONS:
-            self._others.append(other_location(self._shard, batch, position, kind))
-
-    def seen(self) -> PayloadCounts:
-        """The counts so far."""
-        return PayloadCounts(dict(self._kinds), list(self._others))
+        self.kinds[kind.value] = self.kinds.get(kind.value, 0) + 1
+        if kind is not PayloadKind.EXAMPLE and len(self.others) < MAX_LOCATIONS:
+            self.others.append(other_location(shard, batch, position, kind))
 
 
 def other_location(shard: Shard, batch: RecordBatch, position: int, kind: PayloadKind) -> Location:
