@@ -187,7 +187,7 @@ class _Examiner(Visitor):
                 payload = batch.payload(position)
             else:
                 try:
-                    payload = self._large.payload(record, batch.offsets[position], length)
+                    payload = self._large.payload(batch)
                 except TfrecregError as error:
                     self._problem = error
                     return

@@ -593,11 +593,9 @@ class CatalogVisitor(Visitor):
         """The record digests; None if a record is too large for memory."""
         if batch.whole:
             return batch_digests(batch)
-        (offset,), (length,) = batch.offsets, batch.lengths
-        payload = (
-            self._large.payload(batch.first, offset, length) if length <= LARGE_LIMIT else None
-        )
-        return None if payload is None else record_digest(canonical(payload))
+        if batch.lengths[0] > LARGE_LIMIT:
+            return None
+        return record_digest(canonical(self._large.payload(batch)))
 
     def _keys(self, first: int, count: int, digests: bytes | None) -> list[str | None]:
         index = self._index

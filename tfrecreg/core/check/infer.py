@@ -115,18 +115,19 @@ _SNIFF_BYTES = 1 << 16
 
 
 class LargeRecords:
-    """Reads payloads of one shard at given offsets, which must ascend."""
+    """Reads the payloads of one shard that are not in memory, in order of their offsets."""
 
     def __init__(self, storage: Readable, path: str, name: str) -> None:
         self._storage, self._path, self._name = storage, path, name
         self._reader: Reader | None = None
         self._inflater: Inflater | None = None
 
-    def payload(self, record: int, offset: int, length: int) -> bytes:
-        """The payload of a record whose checksums were already verified."""
+    def payload(self, batch: RecordBatch) -> bytes:
+        """The payload of the only record of a batch that is not in memory."""
+        (offset,), (length,) = batch.offsets, batch.lengths
         if length > LARGE_LIMIT:
             raise UsageError(
-                f"record {record} of `{self._name}` has {si_bytes(length)}, but at most "
+                f"record {batch.first} of `{self._name}` has {si_bytes(length)}, but at most "
                 f"{si_bytes(LARGE_LIMIT)} can be read"
             )
         start = offset + HEADER_BYTES
@@ -175,10 +176,7 @@ class DigestVisitor(Visitor):
         if batch.whole:
             self._digests += batch_digests(batch)
         else:
-            for position, length in enumerate(batch.lengths):
-                record = batch.first + position
-                payload = self._large.payload(record, batch.offsets[position], length)
-                self._digests += record_digest(canonical(payload))
+            self._digests += record_digest(canonical(self._large.payload(batch)))
         self._numbers.append(np.arange(batch.first, batch.first + len(batch)))
 
     def fault(self, fault: Fault) -> None:

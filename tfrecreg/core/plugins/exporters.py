@@ -415,10 +415,8 @@ def written_records(task: ShardToExport) -> Iterator[bytes]:
 def _records(batch: RecordBatch, large: LargeRecords) -> Iterator[ShardRecord]:
     if batch.whole:
         yield from map(ShardRecord, range(batch.first, batch.first + len(batch)), batch.payloads())
-        return
-    for position, length in enumerate(batch.lengths):
-        number = batch.first + position
-        yield ShardRecord(number, large.payload(number, batch.offsets[position], length))
+    else:
+        yield ShardRecord(batch.first, large.payload(batch))
 
 
 class KeyedExample(NamedTuple):
