@@ -332,7 +332,7 @@ def examine(
     for crash in result.crashes:
         where = f" on `{crash.shard}`" if crash.shard else ""
         raise FailureError(
-            f"nothing was adopted: `{crash.validator}` failed{where}: {crash.reason}"
+            f"nothing was adopted: `{crash.plugin_id.name}` failed{where}: {crash.reason}"
         )
     for _, part in reading.seen:
         if part.problem is not None:

@@ -141,7 +141,7 @@ def test_options_are_those_that_it_declares(
 @pytest.mark.parametrize("text", ["7", "[7]", "[b'a']"])
 def test_an_answer_of_another_type_costs_the_verdict(tmp_path: Path, text: str) -> None:
     result = scan(numbers(tmp_path, [1]), Returning(), note=text)
-    assert [crash.validator for crash in result.crashes] == ["odd"]
+    assert [crash.plugin_id.name for crash in result.crashes] == ["odd"]
 
 
 @pytest.mark.medium

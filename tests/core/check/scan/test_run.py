@@ -118,7 +118,7 @@ def test_a_validator_that_raises_costs_only_its_own_verdict(
     assert result.findings == alone.findings
     assert measures(result) == {"good.records": 11}
     assert result.records == 11
-    assert {crash.validator for crash in result.crashes} == {"bad"}
+    assert {crash.plugin_id.name for crash in result.crashes} == {"bad"}
     crash = result.crashes[0]
     assert crash.shard == WRONG[wrong]
     if wrong == "lambda":
@@ -151,7 +151,7 @@ def test_a_validator_that_raises_costs_only_its_own_verdict(
 def test_a_validator_that_says_nonsense_has_crashed(tmp_path: Path, said: Any, reason: str) -> None:
     result = scan(files(tmp_path, stream(1)), Looking("saying", said=[said]), Looking())
     (crash,) = result.crashes
-    assert crash.validator == "saying"
+    assert crash.plugin_id.name == "saying"
     assert crash.reason.startswith(reason)
     assert result.findings == []
     assert measures(result) == {"looking.records": 1}

@@ -82,11 +82,6 @@ class Crash:
     """The shard on which it raised; empty if it raised before or after all shards."""
     reason: str
 
-    @property
-    def validator(self) -> str:
-        """The validator's name."""
-        return self.plugin_id.name
-
 
 @dataclass(slots=True)
 class ScanResult:
