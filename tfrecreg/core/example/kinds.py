@@ -52,10 +52,6 @@ class SequenceExample(NamedTuple):
     """The lists by name. A list has one feature per step."""
 
 
-class _UnknownField(ValueError):
-    """The payload has a field that the message does not define."""
-
-
 def decode_sequence(payload: bytes) -> SequenceExample | None:
     """Decode a SequenceExample with lists and without unknown fields; None for other payloads."""
     context = bytearray()
@@ -81,7 +77,7 @@ def decode_sequence(payload: bytes) -> SequenceExample | None:
 def _read_lists(payload: bytes, start: int, end: int, lists: dict[str, list[Feature]]) -> None:
     for tag, first, last in fields(payload, start, end, _SEQUENCE_DEPTH):
         if tag != _ENTRY:
-            raise _UnknownField
+            raise ValueError("an unknown field")
         name = ""
         steps: list[Feature] = []
         for inner, begin, stop in fields(payload, first, last, _SEQUENCE_DEPTH):
@@ -90,18 +86,18 @@ def _read_lists(payload: bytes, start: int, end: int, lists: dict[str, list[Feat
             elif inner == _VALUE:
                 _read_steps(payload, begin, stop, steps)
             else:
-                raise _UnknownField
+                raise ValueError("an unknown field")
         lists[name] = steps
 
 
 def _read_steps(payload: bytes, start: int, end: int, steps: list[Feature]) -> None:
     for tag, first, last in fields(payload, start, end, _SEQUENCE_DEPTH):
         if tag != _STEP:
-            raise _UnknownField
+            raise ValueError("an unknown field")
         reader = FeatureReader(payload)
         reader.add(first, last)
         if reader.unknown:
-            raise _UnknownField
+            raise ValueError("an unknown field")
         steps.append(reader.feature())
 
 
