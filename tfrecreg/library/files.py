@@ -140,7 +140,7 @@ class Verbs(ABC):
         )
         targets, told = self._meant(), self._context(Asking, context)
         if is_one(targets):
-            return run.check_one(targets, options=wanted, **told)
+            return run.check(targets, options=wanted, one=True, **told)[0]
         several = () if targets is None else list(targets)
         if targets is not None and not several:
             raise UsageError("there is no target to check")

@@ -24,7 +24,6 @@ from tfrecreg.core.registry.absence import has_shards, missing_build, strays
 from tfrecreg.core.registry.data import (
     Built,
     Resolved,
-    TargetLike,
     TargetsLike,
     open_release,
     resolve,
@@ -90,15 +89,22 @@ def check(
     *,
     options: CheckOptions | None = None,
     beside: Beside | None = None,
+    one: bool = False,
     **context: Unpack[Context],
 ) -> list[Report]:
-    """Check references and files."""
+    """Check references and files. With `one`, refuse a target that needs several reports."""
     registry, engine, progress = Travelling(**context)
     options = options or CheckOptions()
     call = _Check(registry, options, engine or LocalEngine(1), progress, beside)
     named = named_targets(targets)
     if named:
-        return call.judge(call.find(named))
+        todo = call.find(named)
+        if one and len(todo) != 1:
+            raise UsageError(
+                f"`{targets}` names shards of several builds: `tfrecreg.check([{str(targets)!r}])` "
+                "returns a report for each"
+            )
+        return call.judge(todo)
     needing = {
         "--same-as": options.same_as,
         "--expect": options.expect,
@@ -107,19 +113,6 @@ def check(
     if given := [name for name, value in needing.items() if value]:
         raise UsageError(f"{listed(given)} cannot be used without a TARGET")
     return call.all()
-
-
-def check_one(target: TargetLike, options: CheckOptions, **context: Unpack[Context]) -> Report:
-    """Check a single target."""
-    registry, engine, progress = Travelling(**context)
-    call = _Check(registry, options, engine or LocalEngine(1), progress)
-    todo = call.find(named_targets(target))
-    if len(todo) != 1:
-        raise UsageError(
-            f"`{target}` names shards of several builds: `tfrecreg.check([{str(target)!r}])` "
-            "returns a report for each"
-        )
-    return call.judge(todo)[0]
 
 
 @dataclass(frozen=True, slots=True)
