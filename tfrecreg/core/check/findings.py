@@ -26,6 +26,7 @@ from blake3 import blake3
 from tfrecreg.core.check.reports import Report, severities_of
 from tfrecreg.core.check.scan.indexes import keys_of
 from tfrecreg.core.check.scan.interface import Running, Shard, Target, Validator
+from tfrecreg.core.check.scan.tally import Tally
 from tfrecreg.core.plugins.guard import calling, reason_of, traced
 from tfrecreg.core.registry.absence import fetch_command
 from tfrecreg.core.registry.manifest import is_adopted, is_python_data
@@ -264,19 +265,14 @@ def severity_order(finding: Finding) -> tuple[int, str]:
 
 
 def _expired(waiver: Waiver, count: int, dataset: str) -> Finding:
-    code = REG009
-    what = _subject(waiver)
-    return Finding(
-        code=code.code,
-        rule=code.rule,
-        severity=code.severity,
-        message=f"The waiver of `{safe(what)}` by {safe(waiver.owner)} expired on "
+    tally, what = Tally(), _subject(waiver)
+    message = (
+        f"The waiver of `{safe(what)}` by {safe(waiver.owner)} expired on "
         f"{waiver.expires.isoformat()}, and its findings are still present; its reason was: "
-        f"{safe(waiver.reason)}",
-        hint=code.hint,
-        fingerprint=fingerprint(code.code, dataset=dataset, subject=what),
-        count=count,
+        f"{safe(waiver.reason)}"
     )
+    tally.add(REG009, message, None, subject=what, count=count)
+    return next(tally.findings(dataset))
 
 
 def _subject(waiver: Waiver) -> str:
