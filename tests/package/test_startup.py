@@ -192,7 +192,7 @@ IN_VAIN = frozenset(
         "tfrecreg.core.records.reading.access",
         "tfrecreg.core.records.gzip_reader",
         "tfrecreg.core.records.writer",
-        "tfrecreg.core.registry.audit",
+        "tfrecreg.builtin.releases.audit_history",
         "tfrecreg.core.schema.check",
         "tfrecreg.core.schema.compiled",
         "tfrecreg.core.schema.definition",

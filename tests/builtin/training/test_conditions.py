@@ -13,8 +13,8 @@ import pytest
 
 import tfrecreg
 from tfrecreg.builtin.training.data_source import DataSource
+from tfrecreg.builtin.training.splits import splits_of
 from tfrecreg.core.registry.find import find_built
-from tfrecreg.core.registry.splits import splits_of
 from tfrecreg.core.values.errors import RefusedError, UsageError
 
 from .conftest import Write, payload

@@ -16,6 +16,17 @@ from contextlib import suppress
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
+from tfrecreg.builtin.releases.audit_history import (
+    SHALLOW,
+    Audit,
+    audit,
+    by_cause,
+    ever_released,
+    fork_issue,
+    forks,
+    left_out_issue,
+    version_in,
+)
 from tfrecreg.builtin.releases.audit_validator import HISTORY, add_issue
 from tfrecreg.core.check.findings import judge_findings, severity_order
 from tfrecreg.core.check.gate import expect_policy
@@ -28,17 +39,6 @@ from tfrecreg.core.registry.absence import (
     expects_schema,
     missing_build,
     schema_hint,
-)
-from tfrecreg.core.registry.audit import (
-    SHALLOW,
-    Audit,
-    audit,
-    by_cause,
-    ever_released,
-    fork_issue,
-    forks,
-    left_out_issue,
-    version_in,
 )
 from tfrecreg.core.registry.data import resolve
 from tfrecreg.core.registry.history import Issue, Link, link_of

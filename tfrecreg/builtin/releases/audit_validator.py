@@ -69,7 +69,7 @@ class RegistryValidator(Validator):
         del parts
         if target.home is None:
             return
-        from tfrecreg.core.registry.audit import (
+        from tfrecreg.builtin.releases.audit_history import (
             audit,
             parent_issues,
         )  # bare files have no releases to examine

@@ -20,6 +20,7 @@ from tfrecreg._version import __version__
 from tfrecreg.builtin.training.arrays import Fit, ImageSize, Method, expect_features
 from tfrecreg.builtin.training.batches import far_files_of
 from tfrecreg.builtin.training.open import find_records, per_split, places_of, select
+from tfrecreg.builtin.training.splits import SplitRecords, SplitTarget, without_keys
 from tfrecreg.builtin.training.tf_dataset.form import (
     ElementForm,
     FormRequest,
@@ -43,7 +44,6 @@ from tfrecreg.core.registry.manifest import (
     ShardEntry,
 )
 from tfrecreg.core.registry.registry import RegistryLike
-from tfrecreg.core.registry.splits import SplitRecords, SplitTarget, without_keys
 from tfrecreg.core.schema.proto import parse_schema
 from tfrecreg.core.storage.interface import Readable
 from tfrecreg.core.storage.local import LocalStorage, user_cache

@@ -22,6 +22,13 @@ from tfrecreg.builtin.training.batches import far_files_of
 from tfrecreg.builtin.training.data_source import DataSource
 from tfrecreg.builtin.training.images import Decode
 from tfrecreg.builtin.training.selection import Selection
+from tfrecreg.builtin.training.splits import (
+    SplitTarget,
+    chosen_splits,
+    expect_listed,
+    splits_of,
+    without_keys,
+)
 from tfrecreg.core.check.scan.interface import Shard
 from tfrecreg.core.example.sequences import compile_sequences
 from tfrecreg.core.plugins.decoders import DeclaredPixels, decoders_of
@@ -41,14 +48,7 @@ from tfrecreg.core.registry.find import (
 from tfrecreg.core.registry.foreign.folders import expect_whole_sets
 from tfrecreg.core.registry.history import expect_intact
 from tfrecreg.core.registry.registry import RegistryLike
-from tfrecreg.core.registry.splits import (
-    SplitTarget,
-    chosen_splits,
-    expect_listed,
-    find_numbers,
-    splits_of,
-    without_keys,
-)
+from tfrecreg.core.registry.splits import find_numbers
 from tfrecreg.core.schema.proto import parse_schema
 from tfrecreg.core.storage.paths import looks_remembered
 from tfrecreg.core.storage.raw import asked

@@ -20,6 +20,7 @@ import tensorflow as tf
 
 from tfrecreg.builtin.training.arrays import ArrayColumn, ImageSize
 from tfrecreg.builtin.training.certificate import DIGEST_FEATURE, KEY_FEATURE
+from tfrecreg.builtin.training.splits import PayloadFault, SplitRecords
 from tfrecreg.builtin.training.tf_dataset.form import PAYLOAD_NAME, ElementForm
 from tfrecreg.core.example.decode import decode_or_none
 from tfrecreg.core.example.sequences import read_sequence
@@ -28,7 +29,6 @@ from tfrecreg.core.images.pixels import LARGEST, decode_alike
 from tfrecreg.core.images.read import read_header, why_undecodable
 from tfrecreg.core.records.batch_columns import digests_of
 from tfrecreg.core.records.hashing import DIGEST_BYTES
-from tfrecreg.core.registry.splits import PayloadFault, SplitRecords
 from tfrecreg.core.values.errors import TfrecregError
 from tfrecreg.core.values.text import safe
 

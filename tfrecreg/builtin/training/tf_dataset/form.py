@@ -13,11 +13,11 @@ from tfrecreg.builtin.training.arrays import (
     columns_of,
     expect_features,
 )
+from tfrecreg.builtin.training.splits import SplitRecords
 from tfrecreg.core.example.decode import decode_or_none
 from tfrecreg.core.example.model import Kind
 from tfrecreg.core.images.decoder import FeatureDecoder
 from tfrecreg.core.plugins.decoders import Decoders
-from tfrecreg.core.registry.splits import SplitRecords
 from tfrecreg.core.schema.definition import IntDomain, Schema
 from tfrecreg.core.values.errors import RefusedError, UsageError
 from tfrecreg.core.values.text import listed, safe

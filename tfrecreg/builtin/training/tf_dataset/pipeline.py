@@ -12,6 +12,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from tfrecreg.builtin.training.splits import PayloadFault, SplitRecords
 from tfrecreg.builtin.training.tf_dataset.elements import (
     ElementReader,
     resized,
@@ -30,7 +31,6 @@ from tfrecreg.builtin.training.tf_dataset.source import (
     read_numbered,
     read_payloads,
 )
-from tfrecreg.core.registry.splits import PayloadFault, SplitRecords
 from tfrecreg.core.values.text import safe
 
 _AROUND = 16

@@ -25,9 +25,10 @@ import tensorflow as tf
 
 from tfrecreg.builtin.training.certificate import expect_enough, expect_host
 from tfrecreg.builtin.training.selection import Selection
+from tfrecreg.builtin.training.splits import DamageSearch, SplitRecords
 from tfrecreg.core.records.reading.access import Records
 from tfrecreg.core.records.reading.shards import ShardRecords
-from tfrecreg.core.registry.splits import DamageSearch, SplitRecords, even_parts
+from tfrecreg.core.registry.splits import even_parts
 from tfrecreg.core.values.errors import TfrecregError
 
 _MOST = 256

@@ -10,7 +10,7 @@ import pytest
 from git_support import commit, git, start
 from registry_support import empty_registry, put_build, put_next, write
 
-from tfrecreg.core.registry.audit import Audit, audit
+from tfrecreg.builtin.releases.audit_history import Audit, audit
 from tfrecreg.core.registry.manifest import Manifest, parse_manifest, render_manifest, seal
 from tfrecreg.core.registry.registry import Registry, open_registry
 from tfrecreg.core.values.errors import NewerFormatError
