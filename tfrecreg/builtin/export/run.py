@@ -29,7 +29,7 @@ from tfrecreg.core.plugins.exporters import (
     ShardToExport,
     numbered,
 )
-from tfrecreg.core.plugins.guard import called
+from tfrecreg.core.plugins.guard import PluginId, called
 from tfrecreg.core.plugins.manager import plugins_of
 from tfrecreg.core.plugins.records import ExporterRecord
 from tfrecreg.core.records.hashing import hash_file
@@ -172,13 +172,7 @@ def export(
         progress=progress,
         where=where,
     )
-    if where is not None and not kind.takes_some_records:
-        raise UsageError(
-            f"`--to {announced.name}` exports whole shards, but `--where` chooses records: use "
-            "`arrayrecord`, `jsonl`, `parquet` or `webdataset`"
-        )
-    if kind.payloads == "examples":
-        _expect_examples(dataset, kind.reader or announced.name)
+    _expect_exportable(dataset, kind)
     guarded = partial(called, announced.plugin_id)
     exporter: Exporter = guarded("__init__", kind, dataset, given)
     guarded("expect", exporter.expect)
@@ -214,12 +208,7 @@ def export(
         if numbers is not None:
             chosen = dict(zip((each.path for each in target.shards), numbers, strict=True))
         if kind.takes_shards:
-            paths = [
-                guarded("file_name", exporter.file_name, shard.split, number, of)
-                for shard, number, of in numbered(manifest.shards)
-            ]
-            if len(set(paths)) < len(paths):
-                raise FailureError(f"{announced.plugin_id} gives two shards the same file")
+            paths = _file_names(dataset, exporter, announced.plugin_id)
             work = partial(guarded, "begin", guarded("begin", exporter.begin))
             shards = _export_shards(dataset, paths, work, stage, chosen)
         content = guarded("verify", exporter.verify, shards)
@@ -253,14 +242,33 @@ def _records(dataset: ExportedDataset, written: Sequence[ExportedShard] | None) 
     return {name: found[name] for name in splits if found[name]}
 
 
-def _expect_examples(dataset: ExportedDataset, reader: str) -> None:
-    """Raise unless the records are Examples with a schema."""
+def _expect_exportable(dataset: ExportedDataset, exporter: type[Exporter]) -> None:
+    """Raise if the exporter takes no condition, or takes only Examples with a schema."""
+    if dataset.where is not None and not exporter.takes_some_records:
+        raise UsageError(
+            f"`--to {dataset.to}` exports whole shards, but `--where` chooses records: use "
+            "`arrayrecord`, `jsonl`, `parquet` or `webdataset`"
+        )
+    if exporter.payloads != "examples":
+        return
     kind = adopted_kind(dataset.manifest)
     if kind is not PayloadKind.EXAMPLE:
         raise UsageError(
-            f"`{dataset.reference}` holds {kind.plural}, but {reader} reads only Examples"
+            f"`{dataset.reference}` holds {kind.plural}, but {exporter.reader or dataset.to} "
+            "reads only Examples"
         )
     _ = dataset.schema
+
+
+def _file_names(dataset: ExportedDataset, exporter: Exporter, plugin_id: PluginId) -> list[str]:
+    """The name of the exported file of each shard."""
+    names = [
+        called(plugin_id, "file_name", exporter.file_name, shard.split, number, of)
+        for shard, number, of in numbered(dataset.manifest.shards)
+    ]
+    if len(set(names)) < len(names):
+        raise FailureError(f"{plugin_id} gives two shards the same file")
+    return names
 
 
 def _export_shards(

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from functools import cache as memo
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -34,7 +33,7 @@ from tfrecreg.core.plugins.bundled import OURS
 from tfrecreg.core.plugins.decoders import decoders_of
 from tfrecreg.core.records.hashing import hash_file
 from tfrecreg.core.records.reading.shards import ShardRecords
-from tfrecreg.core.registry.data import TargetsLike
+from tfrecreg.core.registry.data import Built, TargetsLike
 from tfrecreg.core.registry.find import bare_files, named_targets, target_of
 from tfrecreg.core.registry.history import copy_verified
 from tfrecreg.core.registry.manifest import (
@@ -228,39 +227,53 @@ def load(
     if cache_limit is not None:
         folder = None if isinstance(how.cache, bool) or cache == "auto" else how.cache
         far, how = far_files_of(folder, cache_limit), replace(how, cache=False)
+    loading = _Loading(
+        targets=named_targets(reference),  # an iterable may be read only once
+        registry=registry,
+        schema=schema,
+        request=request,
+        how=how,
+        where=where,
+        host=(host, hosts),
+        options=options,
+        far=far,
+        engine=engine,
+        progress=progress,
+    )
+    if split is None or isinstance(split, str):
+        return loading.dataset(split)
+    return tuple(map(loading.dataset, split))
 
-    targets = named_targets(reference)  # an iterable may be read only once
 
-    @memo
-    def drafted(files: tuple[str, ...]) -> tuple[str, str]:
-        # The splits of files have one schema, which is drafted once from all of their records.
-        from tfrecreg.core.check.infer import infer_schema  # builds have a schema
+@dataclass(frozen=True, kw_only=True)
+class _Loading:
+    """The arguments of :func:`load`, which hold for each split."""
 
-        target = target_of(bare_files(files))
-        text, _ = infer_schema(target, engine or LocalEngine(1), shown_progress(progress))
-        return text, f"the schema of {target.name}"
+    targets: list[str | Built]
+    registry: RegistryLike | None
+    schema: str | os.PathLike[str] | None
+    request: FormRequest
+    how: PipelineOptions
+    where: str | None
+    host: tuple[int, int]
+    options: tf.data.Options | None
+    far: FarFiles | None
+    engine: Engine | None
+    progress: Progress | bool
+    drafts: dict[tuple[str, ...], tuple[str, str]] = field(default_factory=dict)
 
-    def made(split: str | None) -> tf.data.Dataset:
-        target = _find(targets, split, registry, copy=far is None)
-        found = None
-        if not target.is_raw(schema):
-            found = target.find_schema(schema)
-            if found is None and target.manifest is None:
-                found = drafted(target.files)
-            expect_features((), found)
-        elif request != FormRequest():
-            raise UsageError(
-                "the records are not Examples, so they are read as payloads: arguments about "
-                "features, images and keys do not apply"
-            )
-        parsed = None if found is None else parse_schema(*found)
-        form = ElementForm() if parsed is None else find_form(parsed, request)
-        shards, read = _shards(target, far)
+    def dataset(self, split: str | None) -> tf.data.Dataset:
+        """The dataset of one split."""
+        target = _find(self.targets, split, self.registry, copy=self.far is None)
+        text = self._schema_of(target)
+        parsed = None if text is None else parse_schema(*text)
+        form = ElementForm() if parsed is None else find_form(parsed, self.request)
+        shards, read = _shards(target, self.far)
         records = SplitRecords(shards, target.name)
-        if request.with_key and not records.have_keys:
+        if self.request.with_key and not records.have_keys:
             raise without_keys(target.name)
         held = [each.entry.records for each in shards if each.entry is not None]
-        selection = select(target, held, where, engine, progress)
+        selection = select(target, held, self.where, self.engine, self.progress)
         tensorflow = _tensorflow()
         from tfrecreg.builtin.training.tf_dataset.pipeline import make_dataset
         from tfrecreg.builtin.training.tf_dataset.source import (
@@ -269,24 +282,48 @@ def load(
             share_of_host,
         )
 
-        share = share_of_host(selection, records.starts, host, hosts, target.name)
+        share = share_of_host(selection, records.starts, *self.host, target.name)
         pieces: Pieces = find_pieces(share.ranges, records.starts)
-        if where is not None or read is not None:
+        if self.where is not None or read is not None:
             every = np.arange(len(share), dtype=np.int64)
             pieces = NumberedRecords(share.numbers(every), read)
         decoders = decoders_of(target.home, {} if parsed is None else parsed.byte_pixels())
         form = with_others(tensorflow, records, form, decoders)
-        kept = how
+        how = self.how
         if isinstance(how.cache, str) and how.cache not in ("", "auto"):
             plugins = decoders.third_party_names() if form.others else []
-            text = "" if found is None else found[0]
-            about = tensorflow.__version__, *plugins, text, request, how.grouping
-            kept = replace(how, cache=f"{how.cache}-{_digest_of(about, shards, pieces)}")
+            words = "" if text is None else text[0]
+            about = tensorflow.__version__, *plugins, words, self.request, how.grouping
+            how = replace(how, cache=f"{how.cache}-{_digest_of(about, shards, pieces)}")
         compression = "none" if target.manifest is None else target.manifest.compression
-        dataset = make_dataset(records, pieces, compression, form, kept)
-        return dataset if options is None else dataset.with_options(options)
+        dataset = make_dataset(records, pieces, compression, form, how)
+        return dataset if self.options is None else dataset.with_options(self.options)
 
-    return made(split) if split is None or isinstance(split, str) else tuple(map(made, split))
+    def _schema_of(self, target: SplitTarget) -> tuple[str, str] | None:
+        """The text and the origin of the schema; None if records are read as payloads."""
+        if target.is_raw(self.schema):
+            if self.request != FormRequest():
+                raise UsageError(
+                    "the records are not Examples, so they are read as payloads: arguments about "
+                    "features, images and keys do not apply"
+                )
+            return None
+        found = target.find_schema(self.schema)
+        if found is None and target.manifest is None:
+            found = self._draft(target.files)
+        expect_features((), found)
+        return found
+
+    def _draft(self, files: tuple[str, ...]) -> tuple[str, str]:
+        """The schema of files, drafted once for all splits, from all of their records."""
+        if files not in self.drafts:
+            from tfrecreg.core.check.infer import infer_schema  # builds have a schema
+
+            target = target_of(bare_files(files))
+            engine = self.engine or LocalEngine(1)
+            text, _ = infer_schema(target, engine, shown_progress(self.progress))
+            self.drafts[files] = text, f"the schema of {target.name}"
+        return self.drafts[files]
 
 
 def _shards(

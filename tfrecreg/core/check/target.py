@@ -53,15 +53,7 @@ def check_target(
     limits = {name: limits_of(config, gate, target.dataset, name) for name in names}
     # Validators that collect data for a page: their measures are not part of the report.
     unjudged = {each.name for _, each in beside}.difference(names)
-    splits: Counter[str] = Counter()
-    read: dict[str, ReadShard] = {}
-
-    def tell(shard: Shard, end: StreamEnd | None) -> None:
-        if end is not None:
-            splits[shard.split] += end.records
-            path = shard.entry.path if shard.entry is not None else shard.name
-            read[shard.name] = ReadShard(path=path, bytes=end.file_bytes, blake3=end.blake3)
-
+    seen = _Seen()
     result = run_scan(
         target,
         [*choice.running, *(Running(each, plugin_id, frozenset()) for plugin_id, each in beside)],
@@ -69,7 +61,7 @@ def check_target(
         options=limits,
         label=f"checking {target.name}",
         progress=progress,
-        seen=tell,
+        seen=seen.add,
         cache=cache,
     )
     fail_on = None if options.fail_on is None else FailOn.parse(options.fail_on)
@@ -84,27 +76,15 @@ def check_target(
         fail_on=fail_on,
         today=today,
     )
-    notes = list(verdict.notes)
-    if options.cached and result.uncacheable and not beside:
-        slow = listed(result.uncacheable)
-        notes.append(f"every shard was read, because results of {slow} cannot be cached")
-    if cache is not None and cache.problem:
-        notes.append(f"the result could not be cached: {cache.problem}")
-    for note in notes:
+    for note in (*verdict.notes, *_notes_on_cache(options, result, cache, beside)):
         progress.note(note)
     errors = (
         *choice.problems,
         *unexplained,
         *_schema_problems(target, options),
         *_errors(result),
+        *_replaced(target, before),
     )
-    if target.kind == "build" and target.manifest is not None:
-        before = target.manifest.digest
-    after = _digest_beside(target)
-    if None not in (before, after) and after != before:
-        # Then the findings are meaningless: they describe neither build.
-        replaced = f"the build under `{target.name}` was replaced while it was checked"
-        errors = (*errors, f"{replaced}: check it again")
     return Report(
         target=target.name,
         status="error" if errors else verdict.status,
@@ -113,7 +93,7 @@ def check_target(
         bytes=result.file_bytes,
         payload_bytes=result.payload_bytes,
         cached=result.cached if options.cached else None,
-        splits={name: splits[name] for name in sorted(splits)},
+        splits={name: seen.splits[name] for name in sorted(seen.splits)},
         judged=judged,
         fail_on=verdict.fail_on,
         findings=verdict.findings,
@@ -128,8 +108,42 @@ def check_target(
         errors=errors,
         folder=folder_of(target),
         notes=(*target.notes, *choice.notes),
-        basis=_basis(target, options, limits, read),
+        basis=_basis(target, options, limits, seen.read),
     )
+
+
+class _Seen:
+    """What a scan has read: the number of records of each split, and the shards by name."""
+
+    def __init__(self) -> None:
+        self.splits: Counter[str] = Counter()
+        self.read: dict[str, ReadShard] = {}
+
+    def add(self, shard: Shard, end: StreamEnd | None) -> None:
+        if end is not None:
+            self.splits[shard.split] += end.records
+            path = shard.entry.path if shard.entry is not None else shard.name
+            self.read[shard.name] = ReadShard(path=path, bytes=end.file_bytes, blake3=end.blake3)
+
+
+def _notes_on_cache(
+    options: CheckOptions, result: ScanResult, cache: ScanCache | None, beside: Sequence[object]
+) -> Iterator[str]:
+    if options.cached and result.uncacheable and not beside:
+        slow = listed(result.uncacheable)
+        yield f"every shard was read, because results of {slow} cannot be cached"
+    if cache is not None and cache.problem:
+        yield f"the result could not be cached: {cache.problem}"
+
+
+def _replaced(target: Target, before: str | None) -> Iterator[str]:
+    if target.kind == "build" and target.manifest is not None:
+        before = target.manifest.digest
+    after = _digest_beside(target)
+    if None not in (before, after) and after != before:
+        # Then the findings are meaningless: they describe neither build.
+        replaced = f"the build under `{target.name}` was replaced while it was checked"
+        yield f"{replaced}: check it again"
 
 
 def _basis(

@@ -105,6 +105,14 @@ class ScanResult:
         """Whether every shard was read and every validator has a verdict."""
         return not self.unreadable and not self.crashes
 
+    def count(self, end: StreamEnd | None) -> None:
+        """Count a shard. `end` is None if it cannot be read."""
+        self.shards += 1
+        if end is not None:
+            self.records += end.records
+            self.file_bytes += end.file_bytes
+            self.payload_bytes += end.payload_bytes
+
 
 class _Scanning:
     """A validator during a scan: the factory of its visitors, and the parts so far."""
@@ -248,11 +256,8 @@ def run_scan(
                     for each, mine in pairs:
                         for part in mine:
                             each.keep(shard, part)
-                result.shards += 1
+                result.count(end)
                 if end is not None:
-                    result.records += end.records
-                    result.file_bytes += end.file_bytes
-                    result.payload_bytes += end.payload_bytes
                     progress.advance(end.records, end.file_bytes)
                 if seen is not None:
                     seen(shard, end)
