@@ -9,6 +9,8 @@ PYVER = $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])'
 CONSTRAINTS = $(wildcard requirements/constraints-$(PYVER).txt)
 EXTRAS = all,dev
 JOBS ?= 2
+# Slow tests often wait for programs, so they get a worker more than there are processors.
+SLOW_JOBS ?= 3
 FUZZ_SECONDS ?= 600
 # Tests that fork thousands of processes run first and apart: a fork of a process that has loaded
 # TensorFlow takes five times as long, because it copies a larger page table.
@@ -65,7 +67,7 @@ test-forks: $(VENV)/.installed
 	$(IN_MEMORY) $(BIN)/python -m pytest -q -n $(JOBS) -m "slow or medium" $(FORKS) $(BASE_TEMP)
 
 test-rest: $(VENV)/.installed
-	$(IN_MEMORY) $(BIN)/python -m pytest -q -n $(JOBS) -m "slow or medium" $(FORKS:%=--ignore=%) $(LONG) tests $(BASE_TEMP)
+	$(IN_MEMORY) $(BIN)/python -m pytest -q -n $(SLOW_JOBS) -m "slow or medium" $(FORKS:%=--ignore=%) $(LONG) tests $(BASE_TEMP)
 
 test-versions: $(VENV)/.installed ## Run the tests in which versions show, without sweeps
 	$(IN_MEMORY) $(BIN)/python -m pytest -q -n $(JOBS) -m "not slow" tests/plugins $(BASE_TEMP)

@@ -176,8 +176,8 @@ def test_hostile_names_do_nothing(browser: Browser, axe: str, tmp_path: Path) ->
     reports = [
         hostile_report(name, target=f"{number} {safe(name)}") for number, name in enumerate(NAMES)
     ]
-    for start in range(0, len(reports), 40):
-        html = render_page(Surveys().page(reports[start : start + 40]))
+    for start in range(0, len(reports), 20):
+        html = render_page(Surveys().page(reports[start : start + 20]))
         expect_whole(browser, axe, tmp_path / "page.html", html)
 
 
