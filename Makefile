@@ -13,10 +13,12 @@ JOBS ?= 2
 SLOW_JOBS ?= 3
 FUZZ_SECONDS ?= 600
 # Tests that fork thousands of processes run first and apart: a fork of a process that has loaded
-# TensorFlow takes five times as long, because it copies a larger page table.
+# TensorFlow takes five times as long, because it copies a larger page table. The test that kills
+# parts of a Dask cluster runs with them, because on busy processors Dask meets a race of its own.
 FORKS = $(addprefix tests/,acceptance/test_faults.py acceptance/test_fault_steps.py \
-	acceptance/test_kill_steps.py acceptance/test_beside_gc.py acceptance/test_released_bytes.py \
-	acceptance/test_many_releases.py builtin/training/test_killed_runs.py)
+	acceptance/test_kill_steps.py acceptance/test_kill_dask.py acceptance/test_beside_gc.py \
+	acceptance/test_released_bytes.py acceptance/test_many_releases.py \
+	builtin/training/test_killed_runs.py)
 # The longest tests, which begin first so that no processor waits at the end.
 LONG = tests/package tests/examples
 # The tests in which versions show: pickle, processes, threads, NumPy, images, TensorFlow, TFDV, DVC.
