@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 from blake3 import blake3
 
-from tfrecreg.core.example.kinds import PayloadKind
 from tfrecreg.core.plugins.bundled import OURS
 from tfrecreg.core.storage.interface import Readable
 from tfrecreg.core.values.documents import (
@@ -32,6 +31,7 @@ from tfrecreg.core.values.errors import ManifestError, MissingFileError, Storage
 from tfrecreg.core.values.text import count, safe
 
 if TYPE_CHECKING:
+    from tfrecreg.core.example.kinds import PayloadKind
     from tfrecreg.core.records.hashing import FileDigest
     from tfrecreg.core.records.writer import WrittenShard
 
@@ -330,6 +330,8 @@ def remake_command(manifest: Manifest) -> str:
 
 def adopted_kind(manifest: Manifest | None) -> PayloadKind:
     """The kind of payloads that the manifest names; Examples if it names none."""
+    from tfrecreg.core.example.kinds import PayloadKind  # commands that read no record need none
+
     if manifest is None or not is_adopted(manifest):
         return PayloadKind.EXAMPLE
     said = manifest.source.options.get(PAYLOADS)
