@@ -77,7 +77,9 @@ def shown(progress: Progress | bool) -> Progress:
 
 
 class NotebookProgress:
-    """A bar below the cell. IPython's `DisplayPublisher` shows it: rich's need `ipywidgets`."""
+    """A bar below the cell. IPython's `DisplayPublisher` shows it, because rich's bars need
+    `ipywidgets`.
+    """
 
     def __init__(self, publisher: Any) -> None:
         self._publisher = publisher
