@@ -18,7 +18,7 @@ from blake3 import blake3
 from tfrecreg._version import __version__
 from tfrecreg.builtin.training.arrays import Fit, ImageSize, Method, expect_features
 from tfrecreg.builtin.training.batches import far_files_of
-from tfrecreg.builtin.training.open import find_records, per_split, places_of, select
+from tfrecreg.builtin.training.open import each_split, find_records, per_split, places_of, select
 from tfrecreg.builtin.training.splits import SplitRecords, SplitTarget, without_keys
 from tfrecreg.builtin.training.tf_dataset.form import (
     ElementForm,
@@ -227,8 +227,9 @@ def load(
     if cache_limit is not None:
         folder = None if isinstance(how.cache, bool) or cache == "auto" else how.cache
         far, how = far_files_of(folder, cache_limit), replace(how, cache=False)
+    targets = named_targets(reference)  # an iterable may be read only once
     loading = _Loading(
-        targets=named_targets(reference),  # an iterable may be read only once
+        targets=targets,
         registry=registry,
         schema=schema,
         request=request,
@@ -240,9 +241,7 @@ def load(
         engine=engine,
         progress=progress,
     )
-    if split is None or isinstance(split, str):
-        return loading.dataset(split)
-    return tuple(map(loading.dataset, split))
+    return each_split(targets, split, registry, loading.dataset)
 
 
 @dataclass(frozen=True, kw_only=True)

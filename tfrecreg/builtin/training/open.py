@@ -36,7 +36,7 @@ from tfrecreg.core.records.batch import Fault
 from tfrecreg.core.records.reader import scan
 from tfrecreg.core.records.reading.offsets import RecordOffsets, has_own_index, own_index
 from tfrecreg.core.records.reading.shards import ShardPlace, ShardRecords, look_up
-from tfrecreg.core.registry.data import Files, Resolved, TargetsLike
+from tfrecreg.core.registry.data import Built, Files, Resolved, TargetsLike
 from tfrecreg.core.registry.find import (
     display_name,
     files_by_build,
@@ -220,9 +220,20 @@ def data_source(
             values=partial(group.values, held, progress),
         )
 
+    return each_split(targets, split, registry, opened)
+
+
+def each_split(
+    targets: Sequence[str | Built],
+    split: str | Sequence[str] | None,
+    registry: RegistryLike | None,
+    opened: Callable[[str | None], R],
+) -> R | tuple[R, ...]:
+    """What `opened` returns for an expression. For a list of expressions, a tuple of results."""
     if split is None or isinstance(split, str):
         return opened(split)
     splits = list(split)
+    look_at(each for each in targets if isinstance(each, str))
     files = [each for each in find_data(targets, registry) if isinstance(each, Files)]
     named = [shard.split for each in files for shard in target_of(each).shards]
     if named and not any(named):  # each of the splits would contain all records
