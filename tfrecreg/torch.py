@@ -185,7 +185,7 @@ class Collate:
         self._lists = {each.name for each in elements.columns if each.is_list}
         self._ragged = {each.name for each in elements.columns if each.is_ragged}
         single = {each.name for each in elements.columns if each.is_single}
-        self._several = self._images - single - self._lists
+        self._several = self._images - single - self._ragged
         self._varying = {each.name for each in elements.columns if not each.is_fixed}
         self._varying -= self._images | self._ragged
         for name in [*self._pad_to, *self._text]:

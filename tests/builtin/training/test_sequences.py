@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pickle
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -206,11 +208,14 @@ def test_lists_of_unknown_form_are_not_left_out_silently(
         tr.data_source(path, schema=schema)[0]
 
 
-def test_images_in_a_list_are_decoded(tf: Any, write: Write, tmp_path: Path) -> None:
+def test_images_in_a_list_are_decoded(
+    tf: Any, write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pytest.importorskip("PIL")
     pixels = np.arange(48, dtype=np.uint8).reshape(4, 4, 3)
     png = tf.io.encode_png(pixels).numpy()
-    path = write("a.tfrecord", [tf_sequence(tf, {}, {"image": [[png], [png]]})])
+    payloads = [tf_sequence(tf, {}, {"image": [[png]] * steps}) for steps in (2, 1)]
+    path = write("a.tfrecord", payloads)
     schema = tmp_path / "s.pbtxt"
     schema.write_text(
         'feature { name: "##SEQUENCE##" type: STRUCT struct_domain { feature { name: "image" '
@@ -226,3 +231,8 @@ def test_images_in_a_list_are_decoded(tf: Any, write: Write, tmp_path: Path) -> 
         np.testing.assert_array_equal(images[1], pixels)
     with pytest.raises(UsageError, match="has no feature `no`"):
         tr.data_source(path, schema=schema, decode="no")
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(from_numpy=np.asarray))
+    source = tr.data_source(path, schema=schema, decode=True)
+    for pad in (False, True):
+        (first, second) = Collate(source, pad_images=pad)(list(source))["image"]
+        np.testing.assert_array_equal([*first, *second], [pixels] * 3)
