@@ -22,6 +22,7 @@ import numpy as np
 from tfrecreg.builtin.training.batches import ReadsBatches, expect_free_names
 from tfrecreg.builtin.training.certificate import KEY_FEATURE
 from tfrecreg.builtin.training.order import expect_same_order
+from tfrecreg.core.example.model import Kind
 from tfrecreg.core.values.errors import MissingExtraError, RefusedError, UsageError
 
 __all__ = ["Collate", "OrderSampler"]
@@ -181,7 +182,8 @@ class Collate:
         self._pad_images, self._pad_to = pad_images, dict(pad_to or {})
         self._text = {text} if isinstance(text, str) else set(text)
         self._images = set(elements.images)
-        self._bytes = {each.name for each in elements.columns if each.kind == 1} - self._images
+        self._bytes = {each.name for each in elements.columns if each.kind == Kind.BYTES}
+        self._bytes -= self._images
         self._lists = {each.name for each in elements.columns if each.is_list}
         self._ragged = {each.name for each in elements.columns if each.is_ragged}
         single = {each.name for each in elements.columns if each.is_single}
