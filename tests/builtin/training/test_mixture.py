@@ -20,6 +20,8 @@ from tfrecreg.core.example.model import encode
 from tfrecreg.core.example.values import bytes_feature, int64_feature
 from tfrecreg.core.values.errors import UsageError
 
+from .conftest import Write
+
 RECORDS = [114, 106, 67, 179, 83, 170]
 SHARES = {"digits@1.*": 0.7, "digits7": 0.3}
 
@@ -145,6 +147,16 @@ def test_what_is_too_much_or_foreign_is_told(made: Callable[..., Mixture], numbe
     other = made({"digits1": 1, "digits7": 2}, raw=True)
     with pytest.raises(UsageError, match="the certificate is about another mixture"):
         other.report(certificate)
+
+
+def test_of_equal_records_as_many_are_named_as_were_missed(write: Write) -> None:
+    payloads = [encode({"x": int64_feature(each)}) for each in (1, 1, 2)]
+    mixture = tfrecreg.mixture([write("x.tfrecord", payloads)], raw=True)
+    certificate = mixture.certificate()
+    certificate.add_payloads([payloads[0], *payloads[2:] * 2])
+    (member,) = mixture.report(certificate).members
+    assert (member.missed, [each.record for each in member.missed_records]) == (1, [0])
+    assert (member.surplus, [each.record for each in member.surplus_records]) == (1, [2])
 
 
 def test_a_state_is_a_small_json_object(made: Callable[..., Mixture]) -> None:

@@ -221,8 +221,8 @@ class Certificate:
             missed=int(missing.sum()),
             doubled=int(surplus.sum()),
             foreign=int(given[~known].sum()),
-            missed_records=_record_names(places, missing, named),
-            doubled_records=_record_names(places, np.minimum(surplus, 1), named),
+            missed_records=record_names(places, missing, named),
+            doubled_records=record_names(places, np.minimum(surplus, 1), named),
         )
 
 
@@ -233,7 +233,7 @@ def digest_rows(digests: npt.NDArray[np.uint8]) -> RecordDigests:
     return np.ascontiguousarray(digests).reshape(-1, DIGEST_BYTES).view(pair).reshape(-1)
 
 
-def _record_names(
+def record_names(
     places: npt.NDArray[np.int64], counts: npt.NDArray[np.int64], named: Callable[[int], RecordName]
 ) -> tuple[RecordName, ...]:
     """The names of records whose digest has a count above 0: at most :data:`_SHOWN` names, in the

@@ -18,6 +18,7 @@ from tfrecreg.builtin.training.certificate import (
     RecordName,
     digest_rows,
     expect_enough,
+    record_names,
 )
 from tfrecreg.builtin.training.data_source import DataSource
 from tfrecreg.builtin.training.mixtures.mixing import Mixing
@@ -274,8 +275,6 @@ class Mixture(ReadsBatches):
 
 Counts = npt.NDArray[np.int64]
 
-_SHOWN = 20
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberReport:
@@ -409,13 +408,9 @@ def _member(
             for times, count in zip(often.tolist(), counts.tolist(), strict=True)
             if count
         },
-        missed_records=_named(source, places, missing),
-        surplus_records=_named(source, places, surplus),
+        missed_records=record_names(places, missing, source.record_name),
+        surplus_records=record_names(places, surplus, source.record_name),
     )
-
-
-def _named(source: DataSource, places: Counts, counts: Counts) -> tuple[RecordName, ...]:
-    return tuple(map(source.record_name, np.flatnonzero(counts[places])[:_SHOWN].tolist()))
 
 
 def _sums(places: Counts, values: Counts, length: int) -> Counts:
