@@ -149,7 +149,7 @@ class _Pipelines(Executor):
             raise FailureError(
                 "a Beam pipeline ended, but the outcomes of some tasks are missing in "
                 f"`{safe(str(self._folder))}`",
-                hint="name a folder that the workers share: `--engine-option folder=DIR`",
+                hint="with `runner`, `folder` should be a folder that the workers share",
             )
         self._sent = set(self._futures)
         self._thread = Thread(target=self._run, args=(sorted(self._sent),), daemon=True)

@@ -1,7 +1,7 @@
 """Loads a build or a release as a `tf.data.Dataset`. The package `tf_dataset` makes the graph of
 this dataset.
 
-No other operation imports TensorFlow.
+No other operation imports TensorFlow, except through TFDV.
 """
 
 from __future__ import annotations

@@ -199,7 +199,7 @@ class SplitRecords:
 
     @property
     def starts(self) -> Sequence[int]:
-        """The number of the first record in each of :attr:`paths`, followed by the total."""
+        """The number of the first record in each shard with records, followed by the total."""
         return self._starts
 
     @property

@@ -66,9 +66,8 @@ def mixture(
         features: names of the features that are read. All members must have them.
         registry: an open registry, or a path in a registry. None means the current folder's
             registry.
-        keywords: arguments that are passed to `data_source` for each member: `schema`, `decode`,
-            `raw`, `with_key`, `with_digest`, `verify`, `damaged`, `max_damaged` and `where`. Not
-            allowed if a member is an open source.
+        keywords: further arguments of `data_source`, such as `decode` and `where`, which are passed
+            for each member. Not allowed if a member is an open source.
 
     Returns:
         A sequence of elements in the same form as from `data_source`.

@@ -1,1 +1,1 @@
-"""Graphs of `tf.data` for :func:`tfrecreg.load`. None of these modules imports TensorFlow."""
+"""Graphs of `tf.data` for :func:`tfrecreg.load`. All modules but `form` import TensorFlow."""
