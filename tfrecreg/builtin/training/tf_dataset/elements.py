@@ -49,16 +49,18 @@ class ElementReader:
         columns = form.columns or ()
         self._spec = {each.name: self._parse_spec(each) for each in columns if not each.is_list}
         self._lists = {each.name: self._parse_spec(each) for each in columns if each.is_list}
+        steps = (
+            (form.images, self._images),
+            (form.tensors, self._tensors),
+            (form.others, self._decode_others),
+        )
+        self._steps = [(name, step) for names, step in steps for name in names]
 
     def __call__(self, numbers: Any, payloads: Any) -> Features:
         """The features of a batch, each as one stacked tensor."""
         features = self._parsed(payloads)
-        for name in self._form.images:
-            features[name] = self._images(name, features[name])
-        for name in self._form.tensors:
-            features[name] = self._tensors(name, features[name])
-        for name in self._form.others:
-            features[name] = self._decode_others(name, features[name])
+        for name, step in self._steps:
+            features[name] = step(name, features[name])
         if self._form.with_key:
             features[KEY_FEATURE] = self._keys(numbers)
         if self._form.with_digest:
@@ -91,12 +93,7 @@ class ElementReader:
             if (read_sequence if self._lists else decode_or_none)(payload) is None:
                 reason = f"it is not a `tf.train.{'Sequence' if self._lists else ''}Example`"
             return PayloadFault("", f" does not parse: {reason}")
-        steps: list[tuple[str, Callable[[str, Any], Any]]] = [
-            *((name, self._images) for name in self._form.images),
-            *((name, self._tensors) for name in self._form.tensors),
-            *((name, self._decode_others) for name in self._form.others),
-        ]
-        for name, step in steps:
+        for name, step in self._steps:
             try:
                 step(name, features[name])
             except (tf.errors.OpError, ValueError) as error:  # Python decoders raise the latter
@@ -109,20 +106,17 @@ class ElementReader:
     def why_apart(self, payloads: Sequence[bytes]) -> str:
         """The reason why undamaged records cannot form a batch. Empty if they can form one."""
         features = self._parsed(tf.constant(list(payloads)))
-        form = self._form
-        steps = ((form.images, self._images), (form.tensors, self._tensors))
-        for names, step in (*steps, (form.others, self._decode_others)):
-            for name in names:
-                each = [step(name, value[None]) for value in tf.unstack(features[name])]
-                shapes = sorted({tuple(value.shape[1:]) for value in each})
-                if len(shapes) > 1:
-                    hint = "leave out `batch_size`"
-                    if name in self._form.images:
-                        hint = "pass `image_size=…` and `channels=3` to give images one shape"
-                    return (
-                        f"`{safe(name)}` has values of {len(shapes)} different shapes, such as "
-                        f"{shapes[0]} and {shapes[-1]}, so they do not fit into one batch: {hint}"
-                    )
+        for name, step in self._steps:
+            each = [step(name, value[None]) for value in tf.unstack(features[name])]
+            shapes = sorted({tuple(value.shape[1:]) for value in each})
+            if len(shapes) > 1:
+                hint = "leave out `batch_size`"
+                if name in self._form.images:
+                    hint = "pass `image_size=…` and `channels=3` to give images one shape"
+                return (
+                    f"`{safe(name)}` has values of {len(shapes)} different shapes, such as "
+                    f"{shapes[0]} and {shapes[-1]}, so they do not fit into one batch: {hint}"
+                )
         return ""
 
     def _parse_spec(self, column: ArrayColumn) -> Any:
