@@ -295,7 +295,7 @@ class _Loading:
             about = tensorflow.__version__, *plugins, words, self.request, how.grouping
             how = replace(how, cache=f"{how.cache}-{_digest_of(about, shards, pieces)}")
         compression = "none" if target.manifest is None else target.manifest.compression
-        dataset = make_dataset(records, pieces, compression, form, how)
+        dataset = make_dataset(records, pieces, len(share), compression, form, how)
         return dataset if self.options is None else dataset.with_options(self.options)
 
     def _schema_of(self, target: SplitTarget) -> tuple[str, str] | None:

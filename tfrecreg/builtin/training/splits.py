@@ -177,14 +177,9 @@ def chosen_splits(name: str, splits: Sequence[str], words: str | None) -> tuple[
     return words, named_splits(words, splits, name)
 
 
-class PayloadFault(NamedTuple):
-    """A sentence about a damaged payload, in two parts: before the record's name, and after it."""
-
-    before: str
-    after: str
-
-
-DamageSearch: TypeAlias = Callable[[bytes], PayloadFault | None]
+DamageSearch: TypeAlias = Callable[[bytes], tuple[str, str] | None]
+"""Returns a sentence about a damaged payload, in two parts: before the record's name, and after
+it."""
 
 
 class SplitRecords:
@@ -295,8 +290,8 @@ class SplitRecords:
                     fault = look(event.payload(position))
                     if fault is not None:
                         number = start + event.first + position
-                        named = f"{fault.before}{self.named(number)}{fault.after}"
-                        return f"{named}{self.key(number)}"
+                        before, after = fault
+                        return f"{before}{self.named(number)}{after}{self.key(number)}"
         if count != entry.records:
             return self._fault_text(
                 entry, f"should have {entry.records} records, but it has {count}"

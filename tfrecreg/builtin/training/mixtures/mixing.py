@@ -167,7 +167,6 @@ def _quotients(step: int, places: int) -> int:
 
 
 EpochEnd: TypeAlias = Literal["first_exhausted", "all_exhausted"]
-EPOCH_ENDS = ("first_exhausted", "all_exhausted")
 
 MOST_PLACES = 2**31 - 1
 """Maximum number of places in an epoch. The product of two places has to fit into 64 bits."""

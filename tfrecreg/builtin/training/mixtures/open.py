@@ -6,12 +6,11 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from numbers import Integral
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 from tfrecreg.builtin.training.arrays import Elements, expect_one_of
 from tfrecreg.builtin.training.data_source import DataSource
 from tfrecreg.builtin.training.mixtures.mixing import (
-    EPOCH_ENDS,
     EpochEnd,
     exact_weight,
     expect_places,
@@ -141,7 +140,7 @@ def _expect_sense(
     weights: Sequence[Weight], by: str, temperature: float | None, stop: str, size: int | None
 ) -> None:
     expect_one_of("by", by, ("proportion", "count"))
-    expect_one_of("stop", stop, EPOCH_ENDS)
+    expect_one_of("stop", stop, get_args(EpochEnd))
     if weights and temperature is not None:
         raise UsageError("`temperature` and weights exclude each other")
     if by == "count" and (not weights or temperature is not None or size is not None):

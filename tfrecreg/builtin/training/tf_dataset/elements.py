@@ -20,7 +20,7 @@ import tensorflow as tf
 
 from tfrecreg.builtin.training.arrays import ArrayColumn, ImageSize
 from tfrecreg.builtin.training.certificate import DIGEST_FEATURE, KEY_FEATURE
-from tfrecreg.builtin.training.splits import PayloadFault, SplitRecords
+from tfrecreg.builtin.training.splits import SplitRecords
 from tfrecreg.builtin.training.tf_dataset.form import PAYLOAD_NAME, ElementForm
 from tfrecreg.core.example.decode import decode_or_none
 from tfrecreg.core.example.sequences import read_sequence
@@ -84,15 +84,15 @@ class ElementReader:
             lambda value: value.to_tensor() if isinstance(value, ragged) else value, parts
         )
 
-    def fault(self, payload: bytes) -> PayloadFault | None:
-        """Finds out step by step why one payload fails."""
+    def fault(self, payload: bytes) -> tuple[str, str] | None:
+        """A `DamageSearch`. Finds out step by step why one payload fails."""
         try:
             features = self._parsed(tf.constant([payload]))
         except (tf.errors.OpError, UnicodeError) as error:
             reason = without_nodes(str(error))
             if (read_sequence if self._lists else decode_or_none)(payload) is None:
                 reason = f"it is not a `tf.train.{'Sequence' if self._lists else ''}Example`"
-            return PayloadFault("", f" does not parse: {reason}")
+            return "", f" does not parse: {reason}"
         for name, step in self._steps:
             try:
                 step(name, features[name])
@@ -100,7 +100,7 @@ class ElementReader:
                 data = bytes(tf.reshape(features[name], [-1])[0].numpy())
                 text = getattr(error, "message", str(error))
                 reason = (step == self._images and why_no_image(data)) or without_nodes(text)
-                return PayloadFault(f"`{safe(name)}` of ", f" does not decode: {reason}")
+                return f"`{safe(name)}` of ", f" does not decode: {reason}"
         return None
 
     def why_apart(self, payloads: Sequence[bytes]) -> str:

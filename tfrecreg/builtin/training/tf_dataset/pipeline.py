@@ -12,7 +12,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from tfrecreg.builtin.training.splits import PayloadFault, SplitRecords
+from tfrecreg.builtin.training.splits import SplitRecords
 from tfrecreg.builtin.training.tf_dataset.elements import (
     ElementReader,
     resized,
@@ -97,16 +97,13 @@ _AUTO = -1
 def make_dataset(
     records: SplitRecords,
     pieces: Pieces,
+    total: int,
     compression: str,
     form: ElementForm,
     options: PipelineOptions,
 ) -> tf.data.Dataset:
-    """The dataset of :func:`tfrecreg.load`. It knows its length."""
+    """The dataset of :func:`tfrecreg.load`, with `total` records. It knows its length."""
     data = tf.data
-    if isinstance(pieces, NumberedRecords):
-        total = len(pieces.numbers)
-    else:
-        total = sum(each.records for each in pieces)
     if options.cache == "auto":
         kept_bytes = total * form.kept_bytes(records.mean_bytes)
         is_kept = options.batch_size is not None and kept_bytes <= _KEPT_BYTES
@@ -253,7 +250,7 @@ def _explainer(records: SplitRecords, reader: ElementReader) -> Callable[[list[i
             return described
         sound: list[bytes] = []
 
-        def look(payload: bytes) -> PayloadFault | None:
+        def look(payload: bytes) -> tuple[str, str] | None:
             fault = reader.fault(payload)
             if fault is None:
                 sound.append(payload)
