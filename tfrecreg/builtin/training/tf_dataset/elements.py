@@ -61,9 +61,9 @@ class ElementReader:
         features = self._parsed(payloads)
         for name, step in self._steps:
             features[name] = step(name, features[name])
-        if self._form.with_key:
+        if self._form.request.with_key:
             features[KEY_FEATURE] = self._keys(numbers)
-        if self._form.with_digest:
+        if self._form.request.with_digest:
             features[DIGEST_FEATURE] = self._digests(payloads)
         return features
 
@@ -157,15 +157,15 @@ class ElementReader:
         return features
 
     def _images(self, name: str, data: Any) -> Any:
-        form = self._form
-        height, width, channels = form.images[name]
+        fit = self._form.request.fit
+        height, width, channels = self._form.images[name]
 
         def finished(images: Any) -> Any:
-            images = resized(form.fit, images)
+            images = resized(fit, images)
             return tf.ensure_shape(images, (*images.shape[:-3], height, width, channels))
 
         def decoded(one: Any) -> Any:
-            image = tf.io.decode_image(one, channels=form.fit.channels, expand_animations=False)
+            image = tf.io.decode_image(one, channels=fit.channels, expand_animations=False)
             image.set_shape((None, None, None))
             return finished(image)
 
@@ -174,7 +174,7 @@ class ElementReader:
 
         if self._single or tf.executing_eagerly():
             return one_by_one()
-        pixels = together(tf.reshape(data, [-1]), form.fit.channels)
+        pixels = together(tf.reshape(data, [-1]), fit.channels)
         return tf.cond(tf.size(pixels) > 0, lambda: finished(pixels), one_by_one)
 
     def _tensors(self, name: str, data: Any) -> Any:
@@ -240,7 +240,7 @@ class ElementReader:
     def missing_key(self, numbers: Sequence[int]) -> str:
         """Why the keys of records cannot be read; empty if they can."""
         try:
-            for number in numbers if self._form.with_key else ():
+            for number in numbers if self._form.request.with_key else ():
                 self._records.find_key(number)
         except TfrecregError as error:
             return str(error)

@@ -87,13 +87,12 @@ class PipelineOptions:
 class ElementForm:
     """The form of an Example's features."""
 
+    request: FormRequest = field(default_factory=FormRequest)
     columns: tuple[ArrayColumn, ...] | None = None
     """The features to parse; None for unparsed payloads."""
     images: Mapping[str, tuple[int | None, int | None, int | None]] = field(default_factory=dict)
     """Features to decode, with the height, width and channels of each. An unknown number is
     None."""
-    fit: ImageSize = field(default_factory=ImageSize)
-    """The size and the channels that decoded images get."""
     tensors: Mapping[str, Any] = field(default_factory=dict)
     """Features that hold serialized tensors, and their `tf.TensorSpec` or data type."""
     others: Mapping[str, tuple[FeatureDecoder, Any]] = field(default_factory=dict)
@@ -102,12 +101,8 @@ class ElementForm:
     """Features of varying length that are parsed as ragged tensors."""
     padded: Mapping[str, int] = field(default_factory=dict)
     """The ragged features that are padded, and the length that each gets."""
-    longest: bool = False
-    """Whether each batch is padded to its longest element."""
     supervised: tuple[str, str] | None = None
     """The features that are the input and the label of each pair."""
-    with_key: bool = False
-    with_digest: bool = False
 
     @property
     def stacks(self) -> bool:
@@ -162,16 +157,13 @@ def find_form(schema: Schema, request: FormRequest) -> ElementForm:
     is_ragged = request.ragged or request.pad_to == "longest" or schema.ragged
     lists = {name for name in varying if columns[name].is_list}
     return ElementForm(
+        request=request,
         columns=tuple(columns[name] for name in chosen),
         images=images,
-        fit=request.fit,
         tensors={name: each for name, each in request.tensors.items() if name in chosen},
         ragged=frozenset(varying if is_ragged else {*padded, *lists}),
         padded=padded,
-        longest=request.pad_to == "longest",
         supervised=supervised,
-        with_key=request.with_key,
-        with_digest=request.with_digest,
     )
 
 
@@ -309,5 +301,5 @@ def with_others(
 
 
 def _expect_plain(form: ElementForm, name: str, how: str) -> None:
-    if form.fit != ImageSize():
+    if form.request.fit != ImageSize():
         raise UsageError(f"`{name}` {how}, so `channels` and `image_size` do not apply to it")

@@ -41,10 +41,10 @@ _WHOLE = ((b"\xff\xd8\xff", b"\xff\xd9"), (b"\x89PNG\r\n\x1a\n", b"IEND\xaeB`\x8
 
 def _decoded(records: SplitRecords, form: ElementForm, name: str, number: Any, value: Any) -> Any:
     data = tf.reshape(value, [])
-    sides = form.images[name]
+    fit, sides = form.request.fit, form.images[name]
 
     def decode(data: Any) -> Any:
-        return tf.io.decode_image(data, channels=form.fit.channels, expand_animations=False)
+        return tf.io.decode_image(data, channels=fit.channels, expand_animations=False)
 
     def attempt(data: Any, number: Any) -> tuple[Any, str]:
         try:
@@ -68,7 +68,7 @@ def _decoded(records: SplitRecords, form: ElementForm, name: str, number: Any, v
     fits = [found[axis] == side for axis, side in enumerate(sides) if side is not None]
     if fits:
         image = tf.cond(tf.reduce_all(fits), lambda: image, patiently)
-    return resized(form.fit, tf.ensure_shape(image, sides))
+    return resized(fit, tf.ensure_shape(image, sides))
 
 
 def _is_whole(data: Any) -> Any:
@@ -158,7 +158,7 @@ def make_dataset(
         dataset = found.apply(data.experimental.assert_cardinality(batches))
     if is_late:
         dataset = _kept(dataset, options, buffer, total)
-    if form.longest:
+    if form.request.pad_to == "longest":
         dataset = dataset.map(plain(reader.pad_longest))
     if options.cache and not is_late:
         dataset = dataset.cache(options.cache if isinstance(options.cache, str) else "")
