@@ -26,6 +26,7 @@ from tfrecreg.core.check.options import CheckOptions
 from tfrecreg.core.check.run import check
 from tfrecreg.core.example.model import Feature, encode
 from tfrecreg.core.example.values import bytes_feature, int64_feature
+from tfrecreg.core.records.reader import HOLD_LIMIT
 from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.values.errors import TfrecregError, UsageError
 from tfrecreg.core.values.text import json_data
@@ -141,6 +142,21 @@ def test_what_the_source_skips_is_counted_apart(tmp_path: Path, raw: Path) -> No
     assert (counts["items"], counts["skipped_by_source"]) == (12, 1)
 
 
+def test_lost_and_large_records_are_left_out_and_shift_no_other(tmp_path: Path, raw: Path) -> None:
+    path = tmp_path / "x/a.tfrecord"
+    put(path, *map(record, (0, 1, 2, 3, 50, 5)), bytes(HOLD_LIMIT + 1))
+    path.write_bytes(path.read_bytes().replace(image(3), image(3)[:-1] + b"x"))
+    put(tmp_path / "x/b.tfrecord", *map(record, (4, *range(6, 12))))
+    findings, counts = look(tmp_path / "x", raw)
+    missing, strange = sorted(findings, key=lambda each: each["code"])
+    assert (missing["code"], missing["count"]) == ("SRC090", 1)
+    assert missing["locations"][0]["key"] == "class1/i3.png"
+    assert (strange["code"], strange["count"]) == ("SRC091", 1)
+    assert strange["locations"][0]["shard"] == str(path)
+    assert strange["locations"][0]["record"] == 4
+    assert (counts["records"], counts["records_without_item"], counts["unheld"]) == (13, 1, 1)
+
+
 def test_copies_of_an_image_all_hold_its_item(tmp_path: Path, raw: Path) -> None:
     put(tmp_path / "x/a.tfrecord", *map(record, (*range(12), 3, 3)))
     assert look(tmp_path / "x", raw)[0] == []
@@ -232,7 +248,7 @@ def test_ranges_and_runs_match_as_one_by_one(
             if not keys:
                 example["image/filename"] = bytes_feature(name)
             builder.add(example, name if keys else None, number, 0)
-        return builder.close(len(entries))
+        return builder.close()
 
     shards, items = [some(rng.randrange(9)) for _ in range(3)], some(10)
     parts = [rows(entries, keys=False) for entries in shards]

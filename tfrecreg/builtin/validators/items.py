@@ -85,6 +85,10 @@ class ItemRows:
     """The rows of one shard, or of all items."""
 
     records: int = 0
+    """Number of records with rows. In the rows, these records have the numbers from 0."""
+    skipped: list[tuple[int, int]] = field(default_factory=list)
+    """Where the shard has records without rows: the number of records with rows before this place,
+    and the number of records without rows up to this place."""
     images: list[Run] = field(default_factory=list)
     """Digests of images."""
     names: list[list[Run]] = field(default_factory=list)
@@ -100,9 +104,15 @@ class RowBuilder:
         self._images = RunBuilder(storage, distinct=False)
         self._names = [RunBuilder(storage, distinct=False) for _ in range(WAYS)]
         self._features = ImageFeatures()
+        self._records = 0
+        self._skipped = [(0, 0)]
 
     def add(self, example: Example | None, key: str | None, number: int, offset: int) -> None:
         """Add the record with this number; `offset` is its place in the stream."""
+        skipped, number = number - self._records, self._records
+        self._records += 1
+        if skipped != self._skipped[-1][1]:
+            self._skipped.append((number, skipped))
         if example is not None:
             digest = raw_image_digest(example, self._features)
             if digest is not None:
@@ -113,9 +123,9 @@ class RowBuilder:
                 seen.add((way, name))
                 self._names[way].add(name, number, offset)
 
-    def close(self, records: int) -> ItemRows:
+    def close(self) -> ItemRows:
         names = [each.close()[0] for each in self._names]
-        return ItemRows(records, self._images.close()[0], names)
+        return ItemRows(self._records, self._skipped, self._images.close()[0], names)
 
 
 def raw_image_digest(example: Example, features: ImageFeatures) -> bytes | None:
@@ -147,7 +157,8 @@ class ItemsVisitor(Visitor):
             self._rows.add(example, key, number, batch.offsets[position])
 
     def close(self, end: StreamEnd) -> ItemRows:
-        rows = self._rows.close(end.records)
+        del end
+        rows = self._rows.close()
         rows.unheld = self._unheld
         return rows
 
@@ -174,7 +185,7 @@ class Matching:
         self._starts = np.cumsum([0, *(part.records for part in parts)], dtype=np.int64)
         total = int(self._starts[-1])
         self.records = np.zeros(total, np.uint8)
-        """For each record, how it was matched. Records are in the order of the shards."""
+        """For each record with rows, how it was matched. Records are in the order of the shards."""
         self.items = np.zeros(items.records, np.uint8)
         """How each item was matched, in the order of the source."""
         self._has_image = [np.zeros(total, np.bool_), np.zeros(items.records, np.bool_)]
@@ -188,7 +199,9 @@ class Matching:
     def place(self, record: int) -> tuple[int, int]:
         """Number of the shard that holds a record, and the record's number there."""
         shard = int(np.searchsorted(self._starts, record, side="right")) - 1
-        return shard, record - int(self._starts[shard])
+        record -= int(self._starts[shard])
+        skipped = self._parts[shard].skipped
+        return shard, record + max(lost for before, lost in skipped if before <= record)
 
     def _merge(self, records: Sequence[Sequence[Run]], items: Sequence[Run], take: _Take) -> None:
         starts = np.append(self._starts[:-1], 0)  # the items follow the shards
@@ -302,7 +315,7 @@ def _rows_of_items(raw: RawItems, storage: Storage) -> tuple[ItemRows, Counter[s
             continue
         builder.add(decode_or_none(item.payload), item.key, count, 0)
         count += 1
-    return builder.close(count), skipped
+    return builder.close(), skipped
 
 
 def _add_records(tally: Tally, matching: Matching, shards: Sequence[Shard], target: Target) -> None:
@@ -336,14 +349,14 @@ def _measures(
     matching: Matching, raw: RawItems, skipped: Counter[str], unheld: int
 ) -> Iterator[Measure]:
     items = Counter(matching.items.tolist())
-    strange = int((matching.records == NOT).sum())
+    strange, records = int((matching.records == NOT).sum()), len(matching.records) + unheld
     found = {
         "items": len(matching.items),
         "by_bytes": items[BY_BYTES],
         "by_name": items[BY_NAME] + items[BY_NAME_ALONE],
         "other_bytes": items[BY_NAME],
         "without_record": items[NOT],
-        "records": len(matching.records),
+        "records": records,
         "records_without_item": strange,
         "skipped_by_source": sum(skipped.values()),
         "unheld": unheld,
@@ -358,7 +371,7 @@ def _measures(
     ):
         if count:
             text += f", {count:,} {what}"
-    text += f"; {strange:,} of {len(matching.records):,} records hold no item"
+    text += f"; {strange:,} of {records:,} records hold no item"
     yield Measure("items.matched", found, text)
     if skipped:
         said = ", ".join(f"{count:,} of {code}" for code, count in sorted(skipped.items()))
