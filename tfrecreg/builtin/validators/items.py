@@ -172,29 +172,33 @@ the record or the item has no image.
 
 
 _Digests = npt.NDArray[np.void]
-_Take = Callable[[_Digests, _Numbers, _Digests, _Numbers], None]
 
 
 class Matching:
-    """Matches records with items."""
+    """Matches records with items. Items have the numbers that follow those of the records."""
 
     def __init__(self, storage: Storage, parts: Sequence[ItemRows], items: ItemRows) -> None:
         self._storage = storage
-        self._parts = parts
-        self._items = items
-        self._starts = np.cumsum([0, *(part.records for part in parts)], dtype=np.int64)
-        total = int(self._starts[-1])
-        self.records = np.zeros(total, np.uint8)
+        self._parts = (*parts, items)
+        self._starts = np.cumsum([0, *(part.records for part in self._parts)], dtype=np.int64)
+        self._total = int(self._starts[-2])
+        self._how = np.zeros(int(self._starts[-1]), np.uint8)
+        self.records = self._how[: self._total]
         """For each record with rows, how it was matched. Records are in the order of the shards."""
-        self.items = np.zeros(items.records, np.uint8)
+        self.items = self._how[self._total :]
         """How each item was matched, in the order of the source."""
-        self._has_image = [np.zeros(total, np.bool_), np.zeros(items.records, np.bool_)]
+        self._has_image = np.zeros(len(self._how), np.bool_)
 
     def run(self) -> None:
         """Match by bytes, then match the remaining records by names."""
-        self._merge([part.images for part in self._parts], self._items.images, self._by_bytes)
-        for way, names in enumerate(self._items.names):
-            self._merge([part.names[way] for part in self._parts], names, self._by_name)
+        for digests, numbers in self._merged([part.images for part in self._parts]):
+            is_item = numbers >= self._total
+            self._has_image[numbers] = True
+            for some, others in ((is_item, ~is_item), (~is_item, is_item)):
+                self._how[numbers[some][np.isin(digests[some], digests[others])]] = BY_BYTES
+        for way in range(WAYS):
+            for digests, numbers in self._merged([part.names[way] for part in self._parts]):
+                self._match_names(digests, numbers)
 
     def place(self, record: int) -> tuple[int, int]:
         """Number of the shard that holds a record, and the record's number there."""
@@ -203,46 +207,24 @@ class Matching:
         skipped = self._parts[shard].skipped
         return shard, record + max(lost for before, lost in skipped if before <= record)
 
-    def _merge(self, records: Sequence[Sequence[Run]], items: Sequence[Run], take: _Take) -> None:
-        starts = np.append(self._starts[:-1], 0)  # the items follow the shards
-        for rows in merged_rows(self._storage, [*records, items]):
-            numbers = starts[rows["shard"]] + rows["record"]
-            is_item = rows["shard"] == len(records)
-            digests = _digests(rows)
-            take(digests[~is_item], numbers[~is_item], digests[is_item], numbers[is_item])
+    def _merged(self, runs: Sequence[Sequence[Run]]) -> Iterator[tuple[_Digests, _Numbers]]:
+        """The digests of records and items, range by range, with the numbers of their rows."""
+        for rows in merged_rows(self._storage, runs):
+            yield _digests(rows), self._starts[rows["shard"]] + rows["record"]
 
-    def _by_bytes(
-        self,
-        digests: _Digests,
-        records: _Numbers,
-        known: _Digests,
-        items: _Numbers,
-    ) -> None:
-        self._has_image[0][records] = True
-        self._has_image[1][items] = True
-        self.records[records[np.isin(digests, known)]] = BY_BYTES
-        self.items[items[np.isin(known, digests)]] = BY_BYTES
-
-    def _by_name(
-        self,
-        digests: _Digests,
-        records: _Numbers,
-        known: _Digests,
-        items: _Numbers,
-    ) -> None:
+    def _match_names(self, digests: _Digests, numbers: _Numbers) -> None:
         """Match an unmatched record with an unmatched item of the same name. No other item and no
         other unmatched record may have that name.
         """
-        free = self.records[records] == NOT
-        digests, records = _once(digests[free], records[free])
-        known, items = _once(known, items)
-        free = self.items[items] == NOT
-        known, items = known[free], items[free]
-        _, one, other = np.intersect1d(digests, known, return_indices=True)
-        records, items = records[one], items[other]
-        both = self._has_image[0][records] & self._has_image[1][items]
-        how = np.where(both, BY_NAME, BY_NAME_ALONE).astype(np.uint8)
-        self.records[records], self.items[items] = how, how
+        is_item = numbers >= self._total
+        free = ~is_item & (self._how[numbers] == NOT)
+        ours, records = _once(digests[free], numbers[free])
+        theirs, items = _once(digests[is_item], numbers[is_item])
+        _, one, other = np.intersect1d(ours, theirs, return_indices=True)
+        pairs = np.stack((records[one], items[other]))
+        pairs = pairs[:, self._how[pairs[1]] == NOT]
+        both = self._has_image[pairs].all(axis=0)
+        self._how[pairs] = np.where(both, BY_NAME, BY_NAME_ALONE)
 
 
 def _digests(rows: Rows) -> _Digests:
