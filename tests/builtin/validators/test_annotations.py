@@ -13,10 +13,12 @@ from check_support import Digits, Document, document, framed
 from scan_support import target
 
 from tfrecreg.builtin.validators.annotations import AnnotationsValidator
+from tfrecreg.core.check.choose import choose
 from tfrecreg.core.example.model import Feature, encode
 from tfrecreg.core.example.values import bytes_feature, float_feature, int64_feature
 from tfrecreg.core.registry.init import init
 from tfrecreg.core.registry.registry import open_registry
+from tfrecreg.core.values.config import GateConfig
 from tfrecreg.core.values.errors import ConfigError
 
 Box = tuple[float, float, float, float]
@@ -353,6 +355,9 @@ def test_a_dataset_without_labels_says_why_it_was_not_looked_at(digits: Digits) 
     bare = replace(manifest, labels={}, features={"x": 1})
     why = AnnotationsValidator().applies(target(manifest=bare))
     assert why == "there is no feature of labels or boxes"
+    for feature, skipped in (("x", 0), ("y", 1)):
+        gate = GateConfig(limits={"annotations": {"label": feature}})
+        assert len(choose(target(manifest=bare), gate, ["annotations"], ()).skipped) == skipped
 
 
 def test_a_build_is_clean_and_what_was_found_is_kept(digits: Digits) -> None:

@@ -265,7 +265,9 @@ def test_a_dataset_without_images_says_why_it_was_not_looked_at(digits: Digits) 
     from scan_support import target
 
     from tfrecreg.builtin.validators.images import ImagesValidator
+    from tfrecreg.core.check.choose import choose
     from tfrecreg.core.registry.registry import open_registry
+    from tfrecreg.core.values.config import GateConfig
 
     manifest = open_registry(digits.root).dataset("digits").build_manifest()
     assert manifest is not None
@@ -275,6 +277,9 @@ def test_a_dataset_without_images_says_why_it_was_not_looked_at(digits: Digits) 
     assert why == "no feature holds images: neither `image/encoded` nor one with an `image_domain`"
     named = 'feature { name: "x" type: BYTES image_domain {} }'
     assert ImagesValidator().applies(target(manifest=bare, schema=named)) is None
+    for feature, skipped in (("x", 0), ("y", 1)):
+        gate = GateConfig(limits={"images": {"feature": feature}})
+        assert len(choose(target(manifest=bare), gate, ["images"], ()).skipped) == skipped
 
 
 @pytest.mark.realdata

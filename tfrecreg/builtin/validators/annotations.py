@@ -258,6 +258,7 @@ class AnnotationsValidator(Validator):
 
     name = "annotations"
     Options = AnnotationsOptions
+    feature_option = "label"
     codes: Sequence[Code] = (ANN001, ANN002, ANN003, ANN004, ANN005, ANN006, ANN007)
     part_codec = JsonCodec(AnnotationsPart, codes)
 

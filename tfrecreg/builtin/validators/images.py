@@ -260,6 +260,7 @@ class ImagesValidator(Validator):
 
     name = "images"
     Options = ImagesOptions
+    feature_option = "feature"
     codes: Sequence[Code] = CodeList("IMG*")
     part_codec = JsonCodec(ImagesPart, codes)
 

@@ -153,6 +153,9 @@ def _consider(
             if reason is not None and not (isinstance(reason, str) and reason):
                 raise TypeError(f"its `applies` returned {reason!r}, expected None or a reason")
         _judge_limits(announced, kind, gate)
+        named = gate.options_of(announced.name).get(getattr(kind, "feature_option", None) or "")
+        if target.manifest is not None and named in target.manifest.features:
+            reason = None
     except Exception as error:
         _not_running(choice, plugin, error, must=must)
         return

@@ -265,6 +265,10 @@ class Validator(ExtensionPoint, ABC):
 
     Options: ClassVar[type[Any] | None] = None
     """A frozen dataclass of its options, which ``tfrecreg plugins show`` lists."""
+    feature_option: ClassVar[str | None] = None
+    """The option that names the feature to check. A validator always runs on a build or release
+    that has this feature, whatever :meth:`applies` returns.
+    """
 
     def applies(self, target: Target) -> str | None:  # noqa: ARG002 - a default
         """Why this validator cannot check `target`, as a short phrase for the report; None if it
