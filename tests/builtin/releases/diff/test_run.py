@@ -110,6 +110,16 @@ def test_labels_that_changed_are_counted_with_the_names_of_their_classes(compare
     assert result.totals["changed"] == 6
 
 
+def test_long_class_names_are_cut_between_characters(compare) -> None:
+    sides = [
+        {"train": [{"a": example(1, label=bytes_feature(name))}]}
+        for name in ("a" + "ö" * 300, "日" * 300)
+    ]
+    result = compare(*sides, labels={"label": ["x"]})
+    ((_, before, after),) = result.examples["changed"][0].labels
+    assert (before, after) == ("a" + "ö" * 99, "日" * 100)
+
+
 def test_numbers_that_are_classes_by_the_schema_are_labels(compare) -> None:
     schema = SCHEMA + (
         'feature { name: "animal" type: INT int_domain { min: 0 max: 9 is_categorical: true } }\n'

@@ -193,13 +193,14 @@ def _label(feature: Feature, names: Sequence[str]) -> str:
         return f"({feature.count} values)"
     (value,) = feature.values
     if isinstance(value, bytes):
-        return value[:_LABEL_BYTES].decode("utf-8", "surrogateescape")
+        text = value[: 4 * _LABEL_CHARACTERS].decode("utf-8", "surrogateescape")
+        return text[:_LABEL_CHARACTERS]
     if isinstance(value, int) and 0 <= value < len(names) and names[value] != str(value):
         return f"{value} ({names[value]})"
     return str(value)
 
 
-_LABEL_BYTES = 100
+_LABEL_CHARACTERS = 100
 
 
 def read_changes(readers: Readers, pairs: Pairs, *, labels: LabelMaps) -> list[RecordChange]:
