@@ -6,8 +6,10 @@ from dataclasses import replace
 
 import pytest
 from diff_support import SCHEMA, example, put_build, put_release
+from rich.console import Console
 from tests_support import flip
 
+from tfrecreg.builtin.releases.diff.printed import print_diff
 from tfrecreg.builtin.releases.diff.result import diff
 from tfrecreg.builtin.releases.diff.verdict import classify
 from tfrecreg.core.example.model import encode
@@ -15,7 +17,7 @@ from tfrecreg.core.example.values import bytes_feature, float_feature, int64_fea
 from tfrecreg.core.registry.data import resolve
 from tfrecreg.core.registry.manifest import parse_manifest, render_manifest, seal
 from tfrecreg.core.registry.registry import open_registry
-from tfrecreg.core.values.text import json_data
+from tfrecreg.core.values.text import json_data, si_bytes
 
 TWO = {"train": [{"a": example(1), "b": example(2)}], "test": [{"a": example(9)}]}
 
@@ -309,13 +311,16 @@ def test_another_layout_in_the_same_order_is_no_other_order(compare) -> None:
     assert result.change.reasons == ["the same examples in another layout (3 shards)"]
 
 
-def test_another_compression_keeps_content_and_order(compare) -> None:
+def test_another_compression_keeps_content_and_order(compare, capsys) -> None:
     result = compare(TWO, TWO, compression="gzip")
     assert result.order == "same"
     assert result.change.reasons == ["the same examples in the same order, compression gzip"]
     shards = result.shards
     assert (shards.kept, shards.recoded, shards.new, shards.gone) == (0, 2, 0, 0)
     assert not result.same
+    size = si_bytes(shards.new_bytes)
+    print_diff(Console(width=200), result)
+    assert f"0 unchanged (0 B), 2 recompressed ({size})\n" in capsys.readouterr().out
 
 
 def test_the_order_is_not_known_where_an_index_is_gone(compare) -> None:

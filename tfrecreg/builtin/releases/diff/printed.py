@@ -79,10 +79,9 @@ def _facts(diff: DiffResult) -> Iterator[tuple[str, str]]:
 def _shards(diff: DiffResult) -> str:
     shards = diff.shards
     parts = [f"{shards.kept:,} unchanged ({si_bytes(shards.kept_bytes)})"]
-    if shards.recoded:
-        parts.append(f"{shards.recoded:,} recompressed")
-    if shards.new or shards.recoded:
-        parts.append(f"{shards.new:,} new or rewritten ({si_bytes(shards.new_bytes)})")
+    counts = ((shards.recoded, "recompressed"), (shards.new, "new or rewritten"))
+    if written := [f"{number:,} {how}" for number, how in counts if number]:
+        parts.append(f"{' and '.join(written)} ({si_bytes(shards.new_bytes)})")
     if shards.gone:
         parts.append(f"{shards.gone:,} removed")
     return ", ".join(parts)
