@@ -14,6 +14,7 @@ from check_support import Digits, framed
 from duplicates_support import codes, image, record, write
 from memory_support import PRINT_PEAK, on_linux
 
+from tfrecreg.builtin.validators.duplicate_matches import RUN_ROW, Run
 from tfrecreg.builtin.validators.duplicates import DuplicatesValidator
 from tfrecreg.core.check.options import CheckOptions
 from tfrecreg.core.check.run import check
@@ -111,6 +112,8 @@ class TestRuns:
         seen = [digits.check("duplicates", cached=True) for _ in range(2)]
         # The shards of `train` have 100 records each, those of `test` 30.
         assert [each["summary"]["cached"] for each in seen] == [0, 2]
+        labels = Run(0, 51, "", bytes(51 * RUN_ROW.itemsize))  # of one image
+        assert visitor.DuplicatesCodec().pack(visitor.DuplicatesPart(labelled=[labels])) is None
 
     def test_a_record_too_large_to_be_held_is_counted_as_not_compared(self) -> None:
         from functools import partial

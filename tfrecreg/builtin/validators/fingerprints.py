@@ -72,7 +72,8 @@ class DuplicatesOptions:
 
 
 _MOST_KEPT = 1 << 19
-"""`check --cached` keeps at most this many rows per shard. Shards with more rows are read again.
+"""`check --cached` keeps at most this many rows per shard, and as many rows with labels. Shards with
+more rows are read again.
 """
 
 
@@ -115,8 +116,9 @@ class DuplicatesCodec:
 
     def pack(self, part: Any) -> bytes | None:
         """The part as bytes; None if it is too large for the cache."""
-        if sum(run.rows for run in (*part.runs, *part.groups)) > _MOST_KEPT:
-            return None
+        for runs in ((*part.runs, *part.groups), part.labelled):
+            if sum(run.rows for run in runs) > _MOST_KEPT:
+                return None
         whole = part.with_runs(lambda run: run.at_hand(self.storage))
         return msgspec.msgpack.encode(whole)
 
