@@ -91,6 +91,17 @@ class TestDUP005:
         assert self.contradictions(look(tmp_path)) == []
         assert len(self.contradictions(look(tmp_path, pixels=True))) == 1
 
+    def test_another_feature_is_named(self, tmp_path: Path) -> None:
+        rows = [
+            encode({"text": bytes_feature(b"x"), "label": int64_feature(number)})
+            for number in range(2)
+        ]
+        write(tmp_path, "train", rows)
+        checked = look(tmp_path, feature="text")
+        (finding,) = (each for each in checked["findings"] if each["code"] == "DUP005")
+        assert finding["message"] == "the same `text` has different labels in different records"
+        assert finding["locations"][0]["detail"].startswith("labeled 1, but the same `text` is")
+
     @pytest.mark.parametrize("count", [5, 3000])
     def test_every_image_counts_once(self, tmp_path: Path, count: int) -> None:
         rows = [record(image(number), 0) for number in range(count)]

@@ -125,7 +125,8 @@ class DuplicatesValidator(Validator):
                 f"a record{_split(split)} is in a group{_split(other)}, according to `{safe(by)}`"
             )
             tell(DUP004, message, seen, split, other)
-        tell(DUP005, "an image has different labels in different records", found, "")
+        labelled = "an image" if self._options.feature is None else f"the same {what}"
+        tell(DUP005, f"{labelled} has different labels in different records", found, "")
         yield from tally.findings(target.dataset)
         compared = sum(part.compared for _, part in parts)
         extra = sum(seen.count for _, seen in matches.within())
@@ -182,7 +183,9 @@ class DuplicatesValidator(Validator):
         """How a record is related to the other record of a match."""
         if code is DUP005:
             own, other = (class_name(names, each) for each in (match.label, match.other_label))
-            return f"labeled {own}, but the same image is labeled {other} in"
+            feature = self._options.feature
+            what = "image" if feature is None else f"`{safe(feature)}`"
+            return f"labeled {own}, but the same {what} is labeled {other} in"
         if code is not DUP004:
             return "the same as"
         pattern, group = self._options.group_key, ""
