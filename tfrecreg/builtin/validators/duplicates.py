@@ -42,7 +42,8 @@ class DuplicatesValidator(Validator):
     """Finds equal records and images. :class:`DuplicatesOptions` has its options.
 
     Fingerprints are sorted on disk, in the folder for temporary files (`TMPDIR`). They take 32
-    bytes per record. Neither records nor digests are held in memory.
+    bytes per record, plus 32 each for its label and group. Neither records nor digests are held in
+    memory.
     """
 
     name = "duplicates"
