@@ -14,8 +14,15 @@ from check_support import Digits, framed
 from duplicates_support import codes, image, record, write
 from memory_support import PRINT_PEAK, on_linux
 
+from tfrecreg.builtin.validators import duplicates
 from tfrecreg.builtin.validators.duplicate_matches import RUN_ROW, Run
-from tfrecreg.builtin.validators.duplicates import DuplicatesValidator
+from tfrecreg.builtin.validators.duplicates import (
+    DuplicatesCodec,
+    DuplicatesOptions,
+    DuplicatesPart,
+    DuplicatesValidator,
+    DuplicatesVisitor,
+)
 from tfrecreg.core.check.options import CheckOptions
 from tfrecreg.core.check.run import check
 from tfrecreg.core.check.scan.run import run_scan
@@ -104,23 +111,20 @@ class TestRuns:
     def test_a_shard_of_too_many_records_is_read_again(
         self, digits: Digits, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        from tfrecreg.builtin.validators import fingerprints as visitor
-
-        monkeypatch.setattr(visitor, "_MOST_KEPT", 50)
+        monkeypatch.setattr(duplicates, "_MOST_KEPT", 50)
         for path in digits.folder.rglob("*"):
             os.utime(path, (1, 1))
         seen = [digits.check("duplicates", cached=True) for _ in range(2)]
         # The shards of `train` have 100 records each, those of `test` 30.
         assert [each["summary"]["cached"] for each in seen] == [0, 2]
         labels = Run(0, 51, "", bytes(51 * RUN_ROW.itemsize))  # of one image
-        assert visitor.DuplicatesCodec().pack(visitor.DuplicatesPart(labelled=[labels])) is None
+        assert DuplicatesCodec().pack(DuplicatesPart(labelled=[labels])) is None
 
     def test_a_record_too_large_to_be_held_is_counted_as_not_compared(self) -> None:
         from functools import partial
 
         from scan_support import shard
 
-        from tfrecreg.builtin.validators.fingerprints import DuplicatesOptions, DuplicatesVisitor
         from tfrecreg.core.records.batch import StreamEnd
 
         make = partial(DuplicatesVisitor, DuplicatesOptions(), (), None)
