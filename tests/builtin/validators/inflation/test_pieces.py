@@ -81,8 +81,11 @@ class TestWrapped:
 def test_parts_are_small_whatever_the_features_are_called() -> None:
     from scan_support import shard
 
-    from tfrecreg.builtin.validators.inflation.shard_sizes import MOST_FEATURES, SizesVisitor
-    from tfrecreg.builtin.validators.inflation.validator import InflationValidator
+    from tfrecreg.builtin.validators.inflation.validator import (
+        MOST_FEATURES,
+        InflationValidator,
+        SizesVisitor,
+    )
     from tfrecreg.core.records.batch import RecordBatch, StreamEnd
     from tfrecreg.core.storage.local import LocalStorage
 
