@@ -194,12 +194,6 @@ class Pairs:
         """No pairs."""
         return cls(np.empty(0, np.uint64), np.empty(0, np.uint64))
 
-    def and_also(self, more: Pairs) -> Pairs:
-        """The pairs of both lists, sorted by place on the second side."""
-        return in_order(
-            np.concatenate((self.before, more.before)), np.concatenate((self.after, more.after))
-        )
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Matched:
