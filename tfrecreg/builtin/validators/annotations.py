@@ -32,7 +32,6 @@ from tfrecreg.core.schema.labels import (
     ClassNames,
     Labels,
     histogram,
-    known_features,
     labels_of,
 )
 from tfrecreg.core.schema.payload_kinds import Table, Tables, holds_bytes, holds_integers, tables_of
@@ -270,7 +269,7 @@ class AnnotationsValidator(Validator):
         manifest = target.manifest
         if manifest is None or manifest.labels:
             return None
-        if known_features(labels_of(AnnotationsOptions(), ())) & manifest.features.keys():
+        if {*OF_OBJECTS, IMAGE_LABEL} & manifest.features.keys():
             return None
         return "there is no feature of labels or boxes"
 

@@ -86,11 +86,6 @@ def labels_of(options: AnnotationsOptions, mapped: Iterable[str]) -> tuple[Label
     return tuple(Labels(name, _text_of(name)) for name in names)
 
 
-def known_features(labels: Iterable[Labels]) -> set[str]:
-    """The names of all features that are checked."""
-    return {*OF_OBJECTS, *(each.label for each in labels)}
-
-
 def _text_of(label: str) -> str | None:
     """The feature that names the classes of the feature `label`: ``image/class/text`` for
     ``image/class/label``, and ``species/text`` for ``species``."""
