@@ -158,8 +158,6 @@ def _text(value: object) -> str:
     return "not set" if value is None else safe(str(value))
 
 
-VALIDATOR = "registry"
-"""The report names this validator, because it is the one that checks single releases."""
 _FETCH = "`{}`; in CI, set `fetch-depth: 0` for actions/checkout or `GIT_DEPTH: 0` for GitLab"
 _FETCH_ALL = "git fetch --unshallow origin '+refs/heads/*:refs/remotes/origin/*'"
 
@@ -231,7 +229,7 @@ def audit_releases(
         waivers=tuple(waiver for each in judged for waiver in each.waivers),
         lowered=tuple(lowered for each in judged for lowered in each.lowered),
         measures=(Measure(HISTORY, unseen, unseen),) if unseen else (),
-        validators=(VALIDATOR,),
+        validators=("registry",),  # the one that checks single releases
         errors=tuple(errors),
         changes=tuple(changes),
     )

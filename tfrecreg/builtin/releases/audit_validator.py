@@ -9,13 +9,13 @@ all releases of the dataset are reported, because the next release follows these
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from tfrecreg.core.check.scan.interface import Shard, Target, Validator, Visitor
 from tfrecreg.core.check.scan.tally import JsonCodec, Tally
 from tfrecreg.core.records.batch import StreamEnd
 from tfrecreg.core.registry import layout
-from tfrecreg.core.registry.registry import Dataset, Registry
+from tfrecreg.core.registry.registry import Dataset, Registry, read_yanks
 from tfrecreg.core.values.codes import REG007, CodeList
 from tfrecreg.core.values.config import read_limits
 from tfrecreg.core.values.errors import ManifestError
@@ -31,10 +31,6 @@ HISTORY = "registry.history"
 """The name of a measure. The measure says why git's history is unknown or incomplete."""
 
 
-class EmptyPart(NamedTuple):
-    """The empty result for a shard."""
-
-
 class RegistryValidator(Validator):
     """Compares releases with their digests, with each other, and with git's history. It has no
     options.
@@ -45,7 +41,7 @@ class RegistryValidator(Validator):
     codes: Sequence[Code] = CodeList(
         "REG00[1-8]", "REG01[0-2]", "SRC10[01]"
     )  # other findings belong to the gate
-    part_codec = JsonCodec(EmptyPart)
+    part_codec = JsonCodec(None)
 
     def applies(self, target: Target) -> str | None:
         if target.home is not None:
@@ -64,7 +60,7 @@ class RegistryValidator(Validator):
         return ""
 
     def finish(
-        self, target: Target, parts: Iterable[tuple[Shard, EmptyPart]]
+        self, target: Target, parts: Iterable[tuple[Shard, None]]
     ) -> Iterator[Finding | Measure]:
         del parts
         if target.home is None:
@@ -101,9 +97,8 @@ class Ignoring(Visitor):
     def __init__(self, shard: Shard) -> None:
         del shard
 
-    def close(self, end: StreamEnd) -> EmptyPart:
-        del end
-        return EmptyPart()
+    def close(self, end: StreamEnd) -> None:
+        """There is no part."""
 
 
 def add_issue(tally: Tally, issue: Issue) -> None:
@@ -116,8 +111,6 @@ def add_issue(tally: Tally, issue: Issue) -> None:
 
 
 def _add_yank(tally: Tally, dataset: Dataset, version: Version) -> None:
-    from tfrecreg.core.registry.registry import read_yanks
-
     try:
         yanks = read_yanks(dataset, version)
     except ManifestError:

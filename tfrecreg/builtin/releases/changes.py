@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from tfrecreg.builtin.releases.audit_validator import EmptyPart, Ignoring
+from tfrecreg.builtin.releases.audit_validator import Ignoring
 from tfrecreg.builtin.releases.diff.result import diff_sides
 from tfrecreg.builtin.releases.diff.verdict import previous_of
 from tfrecreg.core.check.scan.interface import Shard, Target, Validator
@@ -67,7 +67,7 @@ class ChangesValidator(Validator):
         return Ignoring
 
     def finish(
-        self, target: Target, parts: Iterable[tuple[Shard, EmptyPart]]
+        self, target: Target, parts: Iterable[tuple[Shard, None]]
     ) -> Iterator[Finding | Measure]:
         del parts
         assert target.home is not None

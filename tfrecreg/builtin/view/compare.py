@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tfrecreg.builtin.releases.diff.match import Matched, record_of, shard_of
-from tfrecreg.builtin.releases.diff.result import DiffResult, ListedExamples, diff
+from tfrecreg.builtin.releases.diff.result import DiffResult, diff
 from tfrecreg.builtin.view.background import Counted
 from tfrecreg.builtin.view.browsed import PAGE, Browsed
 from tfrecreg.builtin.view.record import example_of
@@ -37,7 +37,7 @@ class Comparisons:
     def summary(self, a: Browsed, b: Browsed) -> dict[str, Any]:
         found = self._between(a.word, b.word)
         change = found.change
-        matched = _matched(found)
+        matched = found.listing.matched
         totals = {kind: max(map(len, _places(matched, kind))) for kind in CHANGES}
         every = sum(each.records_after or 0 for each in found.splits)
         came = sum(totals[kind] for kind in totals if kind != "removed")
@@ -69,7 +69,7 @@ class Comparisons:
         """Records of one kind, with their states on both sides."""
         if kind not in CHANGES:
             raise UsageError(f"there is no kind `{kind}`")
-        before, after = _places(_matched(self._between(a.word, b.word)), kind)
+        before, after = _places(self._between(a.word, b.word).listing.matched, kind)
         every = max(len(before), len(after))
         shown = slice(start, start + min(count, PAGE))
         pairs = zip_longest(before[shown].tolist(), after[shown].tolist())
@@ -77,7 +77,7 @@ class Comparisons:
 
     def changed_since(self, reference: str, b: Browsed) -> npt.NDArray[np.int64]:
         """Numbers of the records of `b` that are new or changed since a version."""
-        matched = _matched(self._between(reference, b.word))
+        matched = self._between(reference, b.word).listing.matched
         parts = [_places(matched, kind)[1].tolist() for kind in ("added", "changed")]
         numbers = [_number(b, place) for part in parts for place in part]
         return np.array(sorted(each for each in numbers if each is not None), np.int64)
@@ -93,11 +93,6 @@ class Comparisons:
                 while len(self._kept) > _KEPT:
                     self._kept.popitem(last=False)
         return found
-
-
-def _matched(result: DiffResult) -> Matched:
-    assert isinstance(result.listing, ListedExamples)
-    return result.listing.matched
 
 
 def _places(matched: Matched, kind: str) -> tuple[_Places, _Places]:
