@@ -51,7 +51,9 @@ def accepted(
         present = len(examples) - checker.absent.get(rule.name, 0)
         if present < rule.min_count or present < rule.min_fraction * len(examples):
             broken.add(("SCH002", rule.name))
-    text, edits, refused = edit_schema(schema, broken, violations, [facts])
+    text, edits, refused = edit_schema(
+        schema, broken, violations, [(compile_schema(schema), facts)]
+    )
     after = Checker(compile_schema(parse_schema(text)))
     left = {
         (problem.code.code, problem.feature)
@@ -160,9 +162,9 @@ def test_a_field_is_added_behind_one_that_is_removed() -> None:
     violations = Violations()
     (problem,) = Checker(compile_schema(schema))({"x": F(nan)})
     violations.add(F(nan), problem, schema.features[0])
-    findings = [("SCH002", "x"), ("SCH007", "x")]
+    findings, rules = [("SCH002", "x"), ("SCH007", "x")], compile_schema(schema)
     after, _, _ = edit_schema(
-        schema, findings, violations, [SchemaPart(examples=2, absent={"x": 1})]
+        schema, findings, violations, [(rules, SchemaPart(examples=2, absent={"x": 1}))]
     )
     assert same(
         after,
@@ -170,9 +172,24 @@ def test_a_field_is_added_behind_one_that_is_removed() -> None:
         "float_domain { disallow_nan: false } }",
     )
     after, _, _ = edit_schema(
-        schema, findings, violations, [SchemaPart(examples=2, absent={"x": 2})]
+        schema, findings, violations, [(rules, SchemaPart(examples=2, absent={"x": 2}))]
     )
     assert same(after, "feature { name: 'x' type: FLOAT float_domain { disallow_nan: false } }")
+
+
+def test_a_split_whose_environment_lacks_the_feature_says_nothing_about_it() -> None:
+    text = "default_environment: ['T', 'S']\n"
+    text += declared("type: INT presence { min_count: 5 } not_in_environment: 'S'")
+    schema, violations = parse_schema(text), Violations()
+    rules = compile_schema(schema, "T")
+    for problem in 3 * Checker(rules)({"x": F(1)}):
+        violations.add(F(1), problem, schema.features[0])
+    train = rules, SchemaPart(examples=4, absent={"x": 1})
+    serving = compile_schema(schema, "S"), SchemaPart(examples=2)
+    findings = [("SCH002", "x"), ("SCH003", "x")]
+    after, _, refused = edit_schema(schema, findings, violations, [train, serving])
+    assert same(after, text.replace("INT", "FLOAT").replace("5", "3"))
+    assert refused == []
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ from tfrecreg.core.registry.data import Data, Release, Resolved, expect_schema
 from tfrecreg.core.registry.find import find_one, target_of
 from tfrecreg.core.registry.registry import RegistryLike, find_registry, open_registry
 from tfrecreg.core.schema.check import KIND_NAMES, counted
-from tfrecreg.core.schema.compiled import SplitSchemas
+from tfrecreg.core.schema.compiled import CompiledSchema, SplitSchemas
 from tfrecreg.core.schema.definition import (
     FloatDomain,
     ImageDomain,
@@ -130,9 +130,11 @@ def edit_schema(
     schema: Schema,
     findings: Iterable[tuple[str, str]],
     violations: Violations,
-    splits: Iterable[SchemaPart],
+    splits: Iterable[tuple[CompiledSchema, SchemaPart]],
 ) -> tuple[str, list[Answer], list[Answer]]:
-    """Change the text of a schema so that data with these findings become valid."""
+    """Change the text of a schema so that data with these findings become valid. `splits` has the
+    rules and the result of each split.
+    """
     wanted = sorted(set(findings))
     editor = _Editor(schema, frozenset(wanted), violations, tuple(splits))
     edits: list[Answer] = []
@@ -162,7 +164,7 @@ class _Editor:
         schema: Schema,
         findings: frozenset[tuple[str, str]],
         violations: Violations,
-        splits: tuple[SchemaPart, ...],
+        splits: tuple[tuple[CompiledSchema, SchemaPart], ...],
     ) -> None:
         self.message = schema_message(schema)
         self.drafts: list[list[str]] = []
@@ -172,7 +174,7 @@ class _Editor:
         self._findings = findings
         self._violations = violations
         self._splits = splits
-        self._examples = sum(each.examples for each in splits)
+        self._examples = sum(part.examples for _, part in splits)
 
     def answer(self, code: str, name: str) -> Iterator[str]:
         """Resolve one finding; yields the changes as phrases."""
@@ -190,16 +192,22 @@ class _Editor:
         found = self._violations.of(code, name)
         return answers[code](self._declared[name], self.messages[name], found)
 
+    def _present(self, name: str) -> list[tuple[int, int]]:
+        """For each split whose environment has the feature: the number of Examples that have this
+        feature, and of all Examples.
+        """
+        return [
+            (part.examples - part.absent.get(name, 0), part.examples)
+            for rules, part in self._splits
+            if part.examples and name in rules.by_name
+        ]
+
     def _presence(self, declared: SchemaFeature, message: Any, _: SeenFeature) -> Iterator[str]:
         name = declared.name
         if declared.type == "STRUCT":
             raise _RefusedError(_BY_HAND)
         presence = message.presence
-        present = [
-            (each.examples - each.absent.get(name, 0), each.examples)
-            for each in self._splits
-            if each.examples
-        ]
+        present = self._present(name)
         fewest = min(there for there, _ in present)
         fraction = min(there / examples for there, examples in present)
         if presence.min_fraction > fraction:
@@ -229,7 +237,7 @@ class _Editor:
 
     def _type(self, declared: SchemaFeature, message: Any, found: SeenFeature) -> Iterator[str]:
         kinds = found.kinds
-        present = sum(each.examples - each.absent.get(declared.name, 0) for each in self._splits)
+        present = sum(there for there, _ in self._present(declared.name))
         if len(kinds) != 1 or found.examples != present:
             raise _RefusedError("a feature can have only one type, but the examples have several")
         (kind,) = kinds
@@ -426,11 +434,12 @@ def propose(
         doing="checking",
         options={collector.name: limits},
     )
+    judge = collector.judge
     after, edits, refused = edit_schema(
         before,
         _selected(result.findings, features, scanned.name),
         collector.violations,
-        collector.judge.splits.values(),
+        [(judge.schemas.of(split), part) for split, part in judge.splits.items()],
     )
     if after != before.text:
         parse_schema(after, f"the proposed {before.where}")  # never propose an invalid schema
