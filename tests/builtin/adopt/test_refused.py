@@ -80,6 +80,16 @@ class TestRefused:
         assert len(adopter.adopt().manifest.shards) == 3
         assert adopter.passes()
 
+    def test_a_lowered_finding_is_not_the_reason(self, adopter) -> None:
+        (adopter.foreign / "train-00001-of-00003.tfrecord").unlink()
+        flip(adopter.foreign / "train-00000-of-00003.tfrecord", 14)
+        with (adopter.root / "tfrecreg.toml").open("a") as file:
+            file.write('\n[gates.pets.severity]\nCRC002 = "warning"\n')
+        error = self.refused(adopter)
+        assert [finding.code for finding in error.findings] == ["CRC002", "SHD001"]
+        assert "2 of 3 shards" in error.message
+        assert "salvage" not in error.hint
+
     def test_an_empty_file_has_no_compression(self, adopter) -> None:
         for path in adopter.foreign.glob("*.tfrecord"):
             path.unlink()

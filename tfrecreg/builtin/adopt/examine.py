@@ -35,7 +35,7 @@ from tfrecreg.core.registry.registry import Registry
 from tfrecreg.core.schema.payload_kinds import PayloadCounts
 from tfrecreg.core.storage.interface import Storage
 from tfrecreg.core.values.codes import ANN004, ANN007
-from tfrecreg.core.values.config import FailOn, judge
+from tfrecreg.core.values.config import FailOn, Verdict, judge
 from tfrecreg.core.values.errors import FailureError, RefusedError, TfrecregError, UsageError
 from tfrecreg.core.values.findings import Code, Finding, Measure
 from tfrecreg.core.values.progress import Progress
@@ -347,19 +347,20 @@ def examine(
         today=datetime.datetime.now(datetime.timezone.utc).date(),
     )
     if verdict.status == "fail":
-        raise _refused(plan, verdict.findings)
+        raise _refused(plan, verdict)
     if not result.records:
         raise UsageError(f"there is no record in the {len(plan.files)} files")
     return Examination(reading.seen, labels.names, (*verdict.findings, *told))
 
 
-def _refused(plan: AdoptPlan, findings: Sequence[Finding]) -> RefusedError:
-    first = findings[0]
+def _refused(plan: AdoptPlan, verdict: Verdict) -> RefusedError:
+    failing = [each for each in verdict.findings if verdict.fail_on.fails(each.severity)]
+    failing += (each for each, _ in verdict.lapsed)
     hint = "fix the files, or accept the findings with a waiver in `tfrecreg.toml`"
-    if any(finding.code.startswith("CRC") for finding in findings):
+    if any(each.code.startswith("CRC") for each in failing):
         hint = "`tfrecreg salvage FILE.. --output DIR` saves the undamaged records: then adopt DIR"
     return RefusedError(
-        f"the files of `{plan.dataset}` are not adopted: {first.message}",
+        f"the files of `{plan.dataset}` are not adopted: {failing[0].message}",
         hint=hint,
-        findings=tuple(findings),
+        findings=verdict.findings,
     )
