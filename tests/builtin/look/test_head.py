@@ -235,6 +235,17 @@ def test_records_from_any_number_on(
         assert each.features[0].shown == str(each.record)
 
 
+@pytest.mark.parametrize(
+    ("split", "expected"),
+    [("train[:1]+test[2:4]", [0, 2, 3]), ("a[:1]+all", [0, *range(20)]), ("a+b", range(20))],
+)
+def test_any_split_fits_files_that_name_none(
+    tmp_path: Path, split: str, expected: Sequence[int]
+) -> None:
+    target = find_target(str(put(tmp_path, *NUMBERED)))
+    assert numbers(head(target, Choice(99, split=split))) == list(expected)
+
+
 def test_a_record_is_the_same_however_it_is_found(digits_original: Path) -> None:
     target = find_target("digits", registry=digits_original)
     name = "digits-train.tfrecord-00001-of-00002"

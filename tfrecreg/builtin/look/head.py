@@ -240,7 +240,8 @@ def _by_split(target: Target, words: str) -> dict[str, list[Shard]]:
     for each in target.shards:
         by_split.setdefault(each.split, []).append(each)
     if list(by_split) == [""]:  # file names state no split: any name fits
-        return {words.partition("[")[0].strip(): by_split[""]}
+        parts = words.split("+") if "[" in words else [words]
+        return {each.partition("[")[0].strip(): by_split[""] for each in parts}
     names = [name for name in by_split if name]
     return {name: by_split[name] for name in named_splits(words, names, target.name)}
 
