@@ -41,7 +41,6 @@ def command(
     session: Session,
     name: str,
     options: tuple[str, ...],
-    save_options: bool,
     dry_run: bool,
     version: str | None,
     engine: Engine,
@@ -63,13 +62,7 @@ def command(
     registry = session.open()
     session.warn_of_broken_plugins()
     policy = shard_policy(*(arguments.pop(each) for each in _POLICY))
-    request = BuildRequest(
-        name=name,
-        options=pairs_of(options),
-        policy=policy,
-        save=save_options,
-        **arguments,
-    )
+    request = BuildRequest(name=name, options=pairs_of(options), policy=policy, **arguments)
     progress = session.progress()
     if dry_run:
         _print_preview(session, preview(registry, request, engine=engine, progress=progress))

@@ -125,7 +125,7 @@ class Making(Dataset):
             max_dropped=max_dropped,
             default_schema=default_schema,
             base=base,
-            save=save_options,
+            save_options=save_options,
             anew=anew,
         )
         made = build(

@@ -137,12 +137,14 @@ def test_a_pandas_series_is_refused_as_it_has_labels(registry: Registry) -> None
 
 
 def test_data_and_a_source_exclude_each_other(registry: Registry) -> None:
-    request = BuildRequest(name="shapes", source="mnist", raw="raw", max_skipped=1)
+    request = BuildRequest(
+        name="shapes", source="mnist", raw="raw", max_skipped=1, save_options=True
+    )
     with pytest.raises(UsageError) as caught:
         build(registry, request, data={"train": Elements()})
     assert caught.value.message == (
-        "`source` and `raw` and `max_skipped` cannot be combined with `data`: a build from `data` "
-        "has no source and reads no raw files"
+        "`source` and `raw` and `max_skipped` and `save_options` cannot be combined with `data`: "
+        "a build from `data` has no source and reads no raw files"
     )
     folder = Path(registry.storage.root, "datasets")
     folder.mkdir(exist_ok=True)

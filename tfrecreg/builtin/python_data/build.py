@@ -24,7 +24,7 @@ from tfrecreg.core.values.reference import check_dataset_name
 from tfrecreg.core.values.typed_values import SkipLimit
 from tfrecreg.core.workers.interface import Engine
 
-_OF_PLUGINS = ("source", "raw", "options", "max_skipped", "max_dropped", "save")
+_OF_PLUGINS = ("source", "raw", "options", "max_skipped", "max_dropped", "save_options")
 """Settings of a request that make sense only for a plugin that reads raw files."""
 
 

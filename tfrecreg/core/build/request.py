@@ -68,7 +68,7 @@ class BuildRequest:
     """The base release: a version, a reference, or ``none``. None means the latest release, or
     ``none`` if the request sets the number of shards or another compression.
     """
-    save: bool = False
+    save_options: bool = False
     """Whether the settings of this request are written into `datasets/<name>.toml`. The first build
     of a dataset always saves them."""
     anew: bool = False
@@ -195,7 +195,7 @@ def prepare(registry: Registry, request: BuildRequest, progress: Progress = SILE
     numbers = {name: each for name, each in typed.items() if type(each) in (bool, int, float)}
     used = replace(settings, raw=raw_text, options={**settings.options, **numbers})
     remember: dict[str, Any] = {}
-    if saved.source is None or saved.raw is None or request.save:
+    if saved.source is None or saved.raw is None or request.save_options:
         keys = {key for key in ("source", "raw") if getattr(saved, key) is None}
         keys |= {*request.given(), *(("options",) if used.options != saved.options else ())}
         remember = {key: value for key, value in _table(used).items() if key in keys}
