@@ -7,6 +7,7 @@ import pickle
 import py_compile
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -104,6 +105,12 @@ def test_a_worker_refuses_other_code(local_registry: LocalRegistry, tmp_path: Pa
     )
     assert done.returncode == 1
     assert "is not trusted here, or has changed" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["foo", "f_0", "f2f_", "foo.bar"])
+def test_a_name_of_no_local_plugin_is_not_found(name: str) -> None:
+    with pytest.raises(ModuleNotFoundError):
+        import_module(f"tfrecreg.builtin.local_plugins.{name}")
 
 
 def test_caches_of_python_in_the_registry_do_not_run(local_registry: LocalRegistry) -> None:

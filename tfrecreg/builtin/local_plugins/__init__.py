@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import os
 import posixpath
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from functools import cache, partial
@@ -38,6 +39,8 @@ from tfrecreg.core.values.config import CONFIG_NAME
 from tfrecreg.core.values.errors import UntrustedPluginError, UsageError
 from tfrecreg.core.values.text import safe
 
+_MODULE = re.compile(rf"(?s){re.escape(__name__)}\.f((?:[0-9a-f]{{2}})+)_([0-9a-f]+)(?:\.(.+))?")
+"""The name of a package of local plugins, or of a module in it."""
 _TRUSTED = "trusted.json"
 """File below `XDG_STATE_HOME` that lists the registries whose plugins may run here."""
 
@@ -153,10 +156,10 @@ class _Finder:
     def find_spec(name: str, path: object = None, target: object = None) -> ModuleSpec | None:
         """The module with that name; None if it does not belong to a local plugin."""
         del path, target
-        if not name.startswith(f"{__name__}."):
+        match = _MODULE.fullmatch(name)
+        if match is None:
             return None
-        package, _, module = name[len(__name__) + 1 :].partition(".")
-        place, _, digest = package[1:].partition("_")
+        place, digest, module = match.groups()
         folder = Path(os.fsdecode(bytes.fromhex(place)))
         if not is_trusted(folder) or code_digest(str(folder)) != digest:
             raise ImportError(f"`{safe(str(folder))}` is not trusted here, or has changed")
