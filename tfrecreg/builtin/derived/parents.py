@@ -236,7 +236,9 @@ def share_of(sample: str) -> Fraction:
 
 
 def renames(option: str, entries: tuple[str, ...], *, alone: bool) -> dict[str, str | None]:
-    """The new name for each old name in `classes` or `features`; None means that it is left out."""
+    """The new name for each old name in `classes` or `features`. The empty name leaves the old one
+    out. An entry without `=` has None: it keeps its name.
+    """
     found: dict[str, str | None] = {}
     for entry in entries:
         old, equals, new = entry.partition("=")

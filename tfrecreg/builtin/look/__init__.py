@@ -1,1 +1,1 @@
-"""Shows datasets and records: list, show, head, digest, snippets."""
+"""Shows datasets and records: list, show, log, explain, head, digest, snippets."""

@@ -246,7 +246,7 @@ _TASK = 8 * _PORTION
 @dataclass
 class Surveyed:
     """Keys, sizes and digests of consecutive elements of a split. Picklable. Each element takes 24
-    bytes, plus the bytes of its key.
+    bytes, plus its key as a Python string, unless keys are positions.
     """
 
     split: str
