@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tfrecreg.core.check.infer import Collector, DigestVisitor, read_whole
 from tfrecreg.core.check.scan.interface import Target
-from tfrecreg.core.records.hashing import ContentHasher, content_digest
+from tfrecreg.core.records.hashing import DIGEST_BYTES, content_digest
 from tfrecreg.core.registry.data import TargetsLike
 from tfrecreg.core.registry.find import bare_files, find_built, named_targets, target_of
 from tfrecreg.core.registry.foreign.folders import expect_whole_sets
@@ -93,7 +93,6 @@ def _digest(target: Target, engine: Engine, progress: Progress) -> ContentDigest
             raise RefusedError(f"`{entry.path}` of `{target.name}` is missing")
     collector = Collector(DigestVisitor)
     read_whole(target, [collector], engine, progress, doing="digesting")
-    whole = ContentHasher()
     known = target.manifest.splits if target.manifest is not None else ()
     splits: dict[str, list[bytes]] = {each.name: [] for each in known}
     for shard, part in collector.seen:
@@ -102,18 +101,17 @@ def _digest(target: Target, engine: Engine, progress: Progress) -> ContentDigest
                 f"`{shard.name}` is damaged: the digest would lack the damaged records"
             )
         splits.setdefault(shard.split, []).append(part.digests)
-    for name, parts in splits.items():
-        whole.add(name, b"".join(parts))
+    joined = {name: b"".join(parts) for name, parts in sorted(splits.items())}
     return ContentDigests(
         target.name,
-        whole.hexdigest(),
+        content_digest(joined.items()),
         tuple(
             SplitDigest(
                 name,
-                sum(map(len, parts)) // 16,
-                len(parts),
-                content_digest([(name, b"".join(parts))]),
+                len(digests) // DIGEST_BYTES,
+                len(splits[name]),
+                content_digest([(name, digests)]),
             )
-            for name, parts in sorted(splits.items())
+            for name, digests in joined.items()
         ),
     )

@@ -28,7 +28,7 @@ from tfrecreg.core.check.scan.interface import (
 )
 from tfrecreg.core.check.scan.tally import Tally
 from tfrecreg.core.plugins.manager import plugins
-from tfrecreg.core.records.hashing import DIGEST_BYTES, ContentHasher, content_digest
+from tfrecreg.core.records.hashing import DIGEST_BYTES, content_digest
 from tfrecreg.core.records.index import Index
 from tfrecreg.core.registry.data import resolve_in
 from tfrecreg.core.registry.manifest import SplitEntry
@@ -106,10 +106,9 @@ def _check_counts(tally: Tally, splits: _Splits, counts: Mapping[str, int]) -> N
 
 
 def _check_digest(tally: Tally, splits: _Splits, content: str) -> None:
-    hasher = ContentHasher()
-    for split, parts in splits.items():
-        hasher.add(split, b"".join(part.digests for _, part in parts))
-    found = hasher.hexdigest()
+    found = content_digest(
+        (split, b"".join(part.digests for _, part in parts)) for split, parts in splits.items()
+    )
     if found != content:
         message = f"expected the content digest {content[:16]}…, found {found[:16]}…"
         names = ", ".join(

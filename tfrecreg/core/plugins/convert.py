@@ -35,7 +35,7 @@ from tfrecreg.core.plugins.exporters import (
     ShardToExport,
     verified_records,
 )
-from tfrecreg.core.records.hashing import DIGEST_BYTES, ContentHasher, content_digest, record_digest
+from tfrecreg.core.records.hashing import DIGEST_BYTES, content_digest, record_digest
 from tfrecreg.core.storage.interface import Storage
 from tfrecreg.core.values.errors import FailureError
 from tfrecreg.core.values.text import ExtensionPoint
@@ -171,13 +171,11 @@ def _chosen(task: ShardToExport) -> Iterator[ShardRecord]:
 
 
 def _content(dataset: ExportedDataset, shards: Sequence[ExportedShard]) -> str:
-    hasher = ContentHasher()
-    for split in _splits(dataset, shards):
-        hasher.add(split, b"")  # a split without records also counts
+    parts = [(split, b"") for split in _splits(dataset, shards)]  # without records it also counts
     for each in shards:
         if each.digests or dataset.where is None:
-            hasher.add(each.entry.split, each.digests)
-    return hasher.hexdigest()
+            parts.append((each.entry.split, each.digests))
+    return content_digest(parts)
 
 
 def _write_description(

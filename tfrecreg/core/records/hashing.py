@@ -149,46 +149,26 @@ def record_digest(canonical_payload: bytes | memoryview) -> bytes:
     return blake3(canonical_payload).digest(DIGEST_BYTES)
 
 
-class ContentHasher:
-    """Collects the record digests of a dataset. They can be added in any order, in several calls.
-
-    The digests are kept in memory, 16 bytes per record.
-    """
-
-    def __init__(self) -> None:
-        self._splits: dict[str, list[npt.NDArray[np.bytes_]]] = {}
-
-    def add(self, split: str, digests: Digests) -> None:
-        """Add the digests of some records of `split`, for instance of one shard."""
-        import numpy as np  # the digest of a record does not need NumPy
-
-        data = digests if isinstance(digests, bytes) else np.ascontiguousarray(digests).tobytes()
-        rows = np.frombuffer(data, dtype=f"S{DIGEST_BYTES}")
-        self._splits.setdefault(split, []).append(rows)
-
-    def hexdigest(self) -> str:
-        r"""The content digest of the records added so far, as 64 hex digits.
-
-        It is the blake3 of ``b"tfrecreg content digest v1\n"`` and then, for each split in order of
-        the UTF-8 bytes of its name: the length of the name (u64le), the name, the number of records
-        (u64le), and the record digests sorted by bytes. Duplicate digests are kept.
-        """
-        import numpy as np
-
-        hasher = blake3(_PREFIX)
-        encoded = {name.encode("utf-8", "surrogateescape"): name for name in self._splits}
-        for name in sorted(encoded):
-            rows = np.concatenate(self._splits[encoded[name]])
-            rows.sort()
-            hasher.update(_U64.pack(len(name)) + name + _U64.pack(len(rows)))
-            # NumPy strips trailing NULs when it returns an 'S16' element, but not in the buffer.
-            hasher.update(rows.view(np.uint8).data)
-        return hasher.hexdigest()
-
-
 def content_digest(splits: Iterable[tuple[str, Digests]]) -> str:
-    """The content digest of splits; a split may have several parts. See :class:`ContentHasher`."""
-    hasher = ContentHasher()
-    for name, digests in splits:
-        hasher.add(name, digests)
+    r"""The content digest of splits, as 64 hex digits. A split may come in several parts, in any
+    order.
+
+    It is the blake3 of ``b"tfrecreg content digest v1\n"`` and then, for each split in order of the
+    UTF-8 bytes of its name: the length of the name (u64le), the name, the number of records
+    (u64le), and the record digests sorted by bytes. Duplicate digests are kept.
+    """
+    import numpy as np  # the digest of a record does not need NumPy
+
+    parts: dict[str, list[npt.NDArray[np.bytes_]]] = {}
+    for split, digests in splits:
+        data = digests if isinstance(digests, bytes) else np.ascontiguousarray(digests).tobytes()
+        parts.setdefault(split, []).append(np.frombuffer(data, dtype=f"S{DIGEST_BYTES}"))
+    hasher = blake3(_PREFIX)
+    encoded = {name.encode("utf-8", "surrogateescape"): name for name in parts}
+    for name in sorted(encoded):
+        rows = np.concatenate(parts[encoded[name]])
+        rows.sort()
+        hasher.update(_U64.pack(len(name)) + name + _U64.pack(len(rows)))
+        # NumPy strips trailing NULs when it returns an 'S16' element, but not in the buffer.
+        hasher.update(rows.view(np.uint8).data)
     return hasher.hexdigest()
