@@ -138,35 +138,17 @@ How = Literal["copy", "link", "in-place"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdoptRequest:
-    """Settings of an adoption."""
+    """The arguments of :meth:`tfrecreg.Dataset.adopt`."""
 
     name: str
-    """Name of the dataset."""
     paths: tuple[str, ...] = ()
-    """Files, globs, folders (with every shard below them) and ``prefix@N`` sets, relative to the
-    current folder. If ``in-place`` is used without paths, all files in the build's folder are
-    adopted.
-    """
     how: How = "copy"
-    """``copy`` gives the build its own bytes. ``link`` makes hard links, or copies where links are
-    impossible. Whoever writes into a linked file also changes the build. ``in-place`` leaves the
-    files in ``data/<name>`` unchanged, including their names.
-    """
     splits: tuple[tuple[str, str], ...] = ()
-    """Splits, each with a glob of its files. The globs take precedence over file names."""
     schema: str | None = None
-    """A schema file or a reference; None for the dataset's own schema, or else a draft."""
     raw: str | None = None
-    """Folder of the raw data from which the records were made. The total size of the records is
-    compared with the size of this folder. The default is the `raw` of the dataset, if that is set.
-    """
     key: str | None = None
-    """The feature that holds the key of a record. By default, keys consist of file names and
-    numbers."""
     labels: tuple[tuple[str, str], ...] = ()
-    """For each feature, a file with class names, which overrides files next to the shards."""
     pixels: tuple[tuple[str, tuple[int, int, int]], ...] = ()
-    """Features that hold the pixels of an image row by row, with its height, width and channels."""
 
 
 @dataclass(frozen=True, slots=True)
