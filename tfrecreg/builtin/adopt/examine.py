@@ -18,9 +18,9 @@ from tfrecreg.core.check.infer import LargeRecords
 from tfrecreg.core.check.scan.interface import Need, Shard, Target, Validator, Visitor
 from tfrecreg.core.check.scan.run import run_scan
 from tfrecreg.core.check.scan.tally import Tally, add_up
-from tfrecreg.core.example.decode import canonical, decode_fast, decode_or_none
+from tfrecreg.core.example.decode import decode_with_form
 from tfrecreg.core.example.kinds import PayloadKind, kind_of
-from tfrecreg.core.example.model import Example, Kind, encode, feature_key
+from tfrecreg.core.example.model import Example, Kind, feature_key
 from tfrecreg.core.example.sequences import PayloadSketch
 from tfrecreg.core.plugins.manager import plugins
 from tfrecreg.core.plugins.records import ValidatorRecord
@@ -191,12 +191,7 @@ class _Examiner(Visitor):
                 except TfrecregError as error:
                     self._problem = error
                     return
-            found = decode_fast(payload)
-            if found is None:
-                example, form = decode_or_none(payload), canonical(payload)
-            else:
-                example, ordered = found
-                form = payload if ordered else encode(example)
+            example, form, _ = decode_with_form(payload)
             kind = kind_of(payload, 0, length, example)
             self._payloads.count(self._shard, batch, position, kind)
             self._index.add(record_digest(form), length, self._key(example, record))

@@ -35,8 +35,8 @@ from tfrecreg.builtin.derived.schemas import (
 )
 from tfrecreg.core.build.sources.deal import Deal, ListedEntry, deal_strata, key_hash
 from tfrecreg.core.build.sources.interface import Item, RawFile, Remark, Skipped, Source, Written
-from tfrecreg.core.example.decode import decode_fast, decode_fully, decode_or_none
-from tfrecreg.core.example.model import Example, NotAnExampleError, encode
+from tfrecreg.core.example.decode import decode_or_none, decode_with_form
+from tfrecreg.core.example.model import Example
 from tfrecreg.core.records.framing import OVERHEAD, sound_payload
 from tfrecreg.core.records.hashing import record_digest
 from tfrecreg.core.records.index import Index
@@ -211,10 +211,12 @@ class ParentReader:
             ) from error
         if payload is None:
             raise parent.damaged(shard, "its checksums do not match", place.number)
-        example, form, problem = _decoded(payload)
+        example, form, unknown = decode_with_form(payload)
         if record_digest(form) != place.digest:
             raise parent.damaged(shard, "it is not the record that the index lists", place.number)
-        return example, problem
+        if example is None:
+            return {}, "it is not a `tf.train.Example`"
+        return example, "it has fields that `tf.train.Example` does not have" if unknown else ""
 
     def _payload(self, parent: Ancestor, shard: ShardEntry, place: RecordPlace) -> bytes | None:
         """The payload; None if its frame or a checksum is wrong."""
@@ -233,23 +235,6 @@ class ParentReader:
             return file[place.number]
         frame = file.read_at(place.offset, place.length + OVERHEAD)
         return sound_payload(frame, 0, place.length)
-
-
-def _decoded(payload: bytes) -> tuple[Example, bytes, str]:
-    """The features of a payload, the canonical form of the payload, and a problem. The problem says
-    why no build can store the payload; it is empty if a build can store the payload.
-    """
-    found = decode_fast(payload)
-    if found is not None:
-        features, ordered = found
-        return features, payload if ordered else encode(features), ""
-    try:
-        features, unknown = decode_fully(payload)
-    except NotAnExampleError:
-        return {}, payload, "it is not a `tf.train.Example`"
-    if unknown:
-        return features, payload, "it has fields that `tf.train.Example` does not have"
-    return features, encode(features), ""
 
 
 @dataclass(frozen=True, slots=True)

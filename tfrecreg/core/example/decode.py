@@ -71,15 +71,22 @@ def canonical(payload: bytes) -> bytes:
 
     A payload that is not a `tf.train.Example`, or has unknown fields, is its own canonical form.
     """
+    return decode_with_form(payload)[1]
+
+
+def decode_with_form(payload: bytes) -> tuple[Example | None, bytes, bool]:
+    """The features (None if `payload` is not a `tf.train.Example`), the canonical form of
+    `payload`, and whether it has unknown fields.
+    """
     found = decode_fast(payload)
     if found is not None:
         features, ordered = found
-        return payload if ordered else encode(features)
+        return features, payload if ordered else encode(features), False
     try:
         features, unknown = decode_fully(payload)
     except NotAnExampleError:
-        return payload
-    return payload if unknown else encode(features)
+        return None, payload, False
+    return features, payload if unknown else encode(features), unknown
 
 
 def decode_fast(payload: bytes) -> tuple[dict[str, Feature], bool] | None:
