@@ -67,18 +67,18 @@ class _Settings:
 class Examined:
     """Result of examining one shard."""
 
-    end: StreamEnd
-    sound: bool
-    """Whether the scanner found no fault."""
-    payloads: PayloadCounts
-    features: dict[str, int]
-    """Size of the values of each feature in bytes."""
     sketch: PayloadSketch | None
-    index: FileDigest
+    payloads: PayloadCounts = field(default_factory=PayloadCounts)
+    features: Counter[str] = field(default_factory=Counter)
+    """Size of the values of each feature in bytes."""
+    sound: bool = True
+    """Whether the scanner found no fault."""
     keyless: int | None = None
     """Number of the first record that has no key; None if all have one."""
     problem: TfrecregError | None = None
     """Why the shard cannot be adopted, if no finding says so."""
+    end: StreamEnd = field(init=False)
+    index: FileDigest = field(init=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,16 +170,12 @@ class _Examiner(Visitor):
         self._shard = shard
         self._file = os.path.relpath(f"/{shard.path}", settings.base)
         self._index = IndexBuilder()
-        self._payloads = PayloadCounts()
-        self._features: Counter[str] = Counter()
-        self._sketch = PayloadSketch() if settings.sketch else None
+        self._part = Examined(PayloadSketch() if settings.sketch else None)
         self._large = LargeRecords(shard.storage, shard.path, shard.name)
-        self._sound = True
-        self._keyless: int | None = None
-        self._problem: TfrecregError | None = None
 
     def batch(self, batch: RecordBatch) -> None:
-        if self._problem is not None:
+        part = self._part
+        if part.problem is not None:
             return
         for position, length in enumerate(batch.lengths):
             record = batch.first + position
@@ -189,42 +185,31 @@ class _Examiner(Visitor):
                 try:
                     payload = self._large.payload(batch)
                 except TfrecregError as error:
-                    self._problem = error
+                    part.problem = error
                     return
             example, form, _ = decode_with_form(payload)
             kind = kind_of(payload, 0, length, example)
-            self._payloads.count(self._shard, batch, position, kind)
+            part.payloads.count(self._shard, batch, position, kind)
             self._index.add(record_digest(form), length, self._key(example, record))
             if kind is PayloadKind.EXAMPLE and example is not None:
                 for name, feature in example.items():
-                    self._features[name] += feature.wire_bytes
-                if self._settings.pixels and self._problem is None:
-                    self._problem = self._wrong_pixels(example, record)
-            if self._sketch is not None:
-                self._sketch.add(payload, kind, example)
+                    part.features[name] += feature.wire_bytes
+                if self._settings.pixels and part.problem is None:
+                    part.problem = self._wrong_pixels(example, record)
+            if part.sketch is not None:
+                part.sketch.add(payload, kind, example)
 
     def fault(self, fault: Fault) -> None:
         del fault  # the validator `crc` reports it
-        self._sound = False
+        self._part.sound = False
 
     def close(self, end: StreamEnd) -> Examined:
         self._large.close()
-        shard = self._shard
-        index = hashed_write(
-            self._settings.scratch,
-            index_path(shard.split, shard.number),
-            self._index.render(end.members if self._sound else ()),
-        )
-        return Examined(
-            end=end,
-            sound=self._sound,
-            payloads=self._payloads,
-            features=dict(self._features),
-            sketch=self._sketch,
-            index=index,
-            keyless=self._keyless,
-            problem=self._problem,
-        )
+        part, shard = self._part, self._shard
+        path = index_path(shard.split, shard.number)
+        data = self._index.render(end.members if part.sound else ())
+        part.end, part.index = end, hashed_write(self._settings.scratch, path, data)
+        return part
 
     def _wrong_pixels(self, example: Example, record: int) -> UsageError | None:
         """The error if a feature has more or fewer values than its declared image size requires."""
@@ -250,8 +235,8 @@ class _Examiner(Visitor):
             return f"{self._file}#{record}"
         key = feature_key(example, name)
         if key is None:
-            if self._keyless is None:
-                self._keyless = record
+            if self._part.keyless is None:
+                self._part.keyless = record
             return ""
         return key
 
