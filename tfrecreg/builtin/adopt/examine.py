@@ -48,7 +48,7 @@ def index_path(split: str, number: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Settings:
+class Settings:
     """Settings of the visitors of an adoption. Picklable."""
 
     scratch: Storage
@@ -105,7 +105,7 @@ class _Reading(Validator):
     Examples. The validator `manifest` reports the same for bare files.
     """
 
-    settings: _Settings
+    settings: Settings
     judged: bool
     """Whether records are checked against a schema. That check also reports other payloads."""
     infos: Sequence[tuple[TfdsInfo, Sequence[Shard]]] = ()
@@ -165,7 +165,7 @@ class _LabelNames(AnnotationsValidator):
 class _Examiner(Visitor):
     """Examines the records of one shard, and writes their index."""
 
-    def __init__(self, settings: _Settings, shard: Shard) -> None:
+    def __init__(self, settings: Settings, shard: Shard) -> None:
         self._settings = settings
         self._shard = shard
         self._file = os.path.relpath(f"/{shard.path}", settings.base)
@@ -268,10 +268,7 @@ def examine(
     plan: AdoptPlan,
     known: KnownSchema | None,
     beside: LabelsBeside,
-    *,
-    scratch: Storage,
-    key: str | None,
-    pixels: Mapping[str, tuple[int, int, int]],
+    settings: Settings,
     engine: Engine,
     progress: Progress,
 ) -> Examination:
@@ -294,7 +291,6 @@ def examine(
         (info, [shards[each.path] for each in members if each.path in shards])
         for info, members in plan.beside.infos
     ]
-    settings = _Settings(scratch, plan.base, key, sketch=known is None, pixels=pixels)
     reading, labels = _Reading(settings, judged, infos), _LabelNames()
     crc, conformance = (plugins().load(ValidatorRecord, name)() for name in ("crc", "schema"))
     validators: list[Validator] = [crc, reading, labels, *([conformance] if judged else [])]

@@ -11,7 +11,7 @@ from typing import Any
 from blake3 import blake3
 
 from tfrecreg._version import __version__
-from tfrecreg.builtin.adopt.examine import Examination, examine, expect_unique, index_path
+from tfrecreg.builtin.adopt.examine import Examination, Settings, examine, expect_unique, index_path
 from tfrecreg.builtin.adopt.request import (
     AdoptPlan,
     AdoptRequest,
@@ -206,17 +206,8 @@ class _Adoption:
         beside = LabelsBeside()  # class names from the user or the build take precedence
         if not self.in_place and not request.labels:
             beside = labels_beside([file.shard for file in plan.files])
-        done = examine(
-            self.registry,
-            plan,
-            known,
-            beside,
-            scratch=scratch,
-            key=key,
-            pixels=dict(request.pixels),
-            engine=self.engine,
-            progress=self.progress,
-        )
+        settings = Settings(scratch, plan.base, key, known is None, dict(request.pixels))
+        done = examine(self.registry, plan, known, beside, settings, self.engine, self.progress)
         kind = _main_kind(done.kinds())
         schema = self._schema(done, kind)
         self._expect_pixels(done, schema)
