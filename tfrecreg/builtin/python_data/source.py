@@ -18,7 +18,7 @@ from array import array
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from importlib import import_module
 from itertools import count, islice
 from secrets import token_hex
@@ -318,23 +318,13 @@ class Surveyed:
             yield key, size, bytes(self.digests[start : start + DIGEST_BYTES])
 
 
-@dataclass(frozen=True, slots=True)
-class SurveyTask:
-    """Everything that a worker needs to survey some elements of a sequence. Picklable."""
-
-    parcel: Parcel
-    elements: range
-    draft: bool
-
-
-def survey_elements(task: SurveyTask) -> list[Surveyed]:
-    """Convert the elements. Returns the keys, sizes and digests of each part."""
-    split = task.parcel.open()
+def survey_elements(draft: bool, task: tuple[Parcel, range]) -> list[Surveyed]:
+    """Convert elements of a sequence. Returns the keys, sizes and digests of each part."""
+    parcel, elements = task
+    split = parcel.open()
     return [
-        Surveyed.of(
-            split.converter, map(split.record, task.elements[first : first + _PORTION]), task.draft
-        )
-        for first in range(0, len(task.elements), _PORTION)
+        Surveyed.of(split.converter, map(split.record, elements[first : first + _PORTION]), draft)
+        for first in range(0, len(elements), _PORTION)
     ]
 
 
@@ -362,6 +352,7 @@ class Survey:
         converter, engine = sequence.converter, self.engine
         count = length_of(converter.split, sequence.sequence)
         found = Surveyed.of(converter, (), self.draft)
+        survey = partial(survey_elements, self.draft)
         began = monotonic()
         with working(self.progress, f"reading {safe(found.split)}", count, "elements"):
             read = 0
@@ -370,13 +361,12 @@ class Survey:
                     found.is_slow = True
                     break
                 elements = range(count)[read : read + _PORTION]
-                self._take(found, survey_elements(SurveyTask(parcel, elements, self.draft)))
+                self._take(found, survey((parcel, elements)))
                 read += len(elements)
             tasks = (
-                SurveyTask(parcel, range(count)[first : first + _TASK], self.draft)
-                for first in range(read, count, _TASK)
+                (parcel, range(count)[first : first + _TASK]) for first in range(read, count, _TASK)
             )
-            with closing(engine.run(survey_elements, tasks)) as several:
+            with closing(engine.run(survey, tasks)) as several:
                 for parts in several:
                     self._take(found, parts)
         return found
