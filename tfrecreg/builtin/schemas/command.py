@@ -156,21 +156,12 @@ def accept_command(
     return proposal.exit_code
 
 
-_SUMMARIES = {
-    "infer": "Draft a schema from records",
-    "show": "Show a schema as text, as a tf.io feature spec or as JSON",
-    "diff": "Compare two schemas, feature by feature",
-    "check": "Check that readers of one version parse records of another",
-    "accept": "Propose a schema change that accepts the data",
-}
-
-
 @click.group(
     name="schema",
     cls=LazyGroup,
     places={
-        name: (f"tfrecreg.builtin.schemas.command:{name}_command", summary)
-        for name, summary in _SUMMARIES.items()
+        str(each.name): (f"{__name__}:{each.name}_command", each.get_short_help_str(99).rstrip("."))
+        for each in (infer_command, show_command, diff_command, check_command, accept_command)
     },
     no_args_is_help=True,
 )
