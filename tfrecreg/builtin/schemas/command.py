@@ -92,12 +92,10 @@ def diff_command(session: Session, expected: str, found: str, exit_code: bool) -
     Each of A and B is a dataset (mnist), a release (mnist@1.0.0), or a file. "expected" shows the
     values of A, and "found" shows the values of B. Comments, order and layout are ignored.
     """
-    from tfrecreg.builtin.schemas.compare import diff_schemas
+    from tfrecreg.builtin.schemas.compare import diff_schemas, print_schema_diff
 
     result = diff_schemas(expected, found, registry=session.registry)
     if not session.printed_json(result):
-        from tfrecreg.builtin.schemas.compare import print_schema_diff
-
         print_schema_diff(session.out, result)
     return 1 if exit_code and result.changes else 0
 
@@ -116,15 +114,13 @@ def check_command(session: Session, schema: str, mode: str, fail_on: str, **argu
     schema is the schema of the latest release. A reader parses records with the specification that
     `schema show --format tf` prints.
     """
-    from tfrecreg.builtin.schemas.compare import check_compatibility
+    from tfrecreg.builtin.schemas.compare import check_compatibility, print_compatibility
     from tfrecreg.core.values.config import FailOn
 
     report = check_compatibility(
         schema, registry=session.registry, mode=mode, fail_on=FailOn(fail_on), **arguments
     )
     if not session.printed_json(report):
-        from tfrecreg.builtin.schemas.compare import print_compatibility
-
         print_compatibility(session.out, report)
     return report.exit_code
 
