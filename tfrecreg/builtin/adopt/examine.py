@@ -5,16 +5,15 @@ from __future__ import annotations
 import datetime
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
 
 from tfrecreg.builtin.adopt.request import AdoptPlan, KnownSchema
 from tfrecreg.builtin.validators.annotations import AnnotationsPart, AnnotationsValidator
 from tfrecreg.core.check.findings import complete_findings
-from tfrecreg.core.check.infer import LargeRecords
+from tfrecreg.core.check.infer import Collector, LargeRecords
 from tfrecreg.core.check.scan.interface import Need, Shard, Target, Validator, Visitor
 from tfrecreg.core.check.scan.run import run_scan
 from tfrecreg.core.check.scan.tally import Tally, add_up
@@ -28,16 +27,20 @@ from tfrecreg.core.records.batch import Fault, RecordBatch, StreamEnd
 from tfrecreg.core.records.hashing import FileDigest, record_digest
 from tfrecreg.core.records.index import IndexBuilder, load_index
 from tfrecreg.core.records.writer import hashed_write
-from tfrecreg.core.registry.foreign.folders import check_bare, check_empty, check_payloads
+from tfrecreg.core.registry.foreign.folders import (
+    DescribedShards,
+    check_bare,
+    check_empty,
+    check_payloads,
+)
 from tfrecreg.core.registry.foreign.labels import LabelsBeside, in_order
-from tfrecreg.core.registry.foreign.tfds import TfdsInfo
 from tfrecreg.core.registry.registry import Registry
 from tfrecreg.core.schema.payload_kinds import PayloadCounts
 from tfrecreg.core.storage.interface import Storage
 from tfrecreg.core.values.codes import ANN004, ANN007
 from tfrecreg.core.values.config import FailOn, Verdict, judge
 from tfrecreg.core.values.errors import FailureError, RefusedError, TfrecregError, UsageError
-from tfrecreg.core.values.findings import Code, Finding, Measure
+from tfrecreg.core.values.findings import Finding, Measure
 from tfrecreg.core.values.progress import Progress
 from tfrecreg.core.workers.interface import Engine
 
@@ -99,34 +102,27 @@ class Examination:
         return {kind.value: total[kind.value] for kind in PayloadKind if total[kind.value]}
 
 
-@dataclass(slots=True)
-class _Reading(Validator):
+class _Reading(Collector):
     """Reads all shards. Reports contradictory file names, and payloads of other kinds among
     Examples. The validator `manifest` reports the same for bare files.
     """
 
-    settings: Settings
-    judged: bool
-    """Whether records are checked against a schema. That check also reports other payloads."""
-    infos: Sequence[tuple[TfdsInfo, Sequence[Shard]]] = ()
-    """Descriptions that TFDS wrote, each with the shards in its folder."""
-    name: str = "adopt"
-    codes: Sequence[Code] = ()
-    needs: Need = Need.DIGESTS | Need.MEMBERS
-    seen: list[tuple[Shard, Examined]] = field(default_factory=list)
+    name = "adopt"
+    needs = Need.DIGESTS | Need.MEMBERS
 
-    def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], _Examiner]:
-        del target, options
-        return partial(_Examiner, self.settings)
+    def __init__(self, settings: Settings, judged: bool, infos: Sequence[DescribedShards]) -> None:
+        super().__init__(partial(_Examiner, settings))
+        self._judged = judged  # against a schema; that check also reports other payloads
+        self._infos = infos
 
     def finish(
         self, target: Target, parts: Iterable[tuple[Shard, Examined]]
     ) -> Iterator[Finding | Measure]:
-        self.seen = list(parts)
+        yield from super().finish(target, parts)
         tally = Tally()
-        check_bare(tally, target.shards, self.infos, self.seen)
+        check_bare(tally, target.shards, self._infos, self.seen)
         check_empty(tally, self.seen, bare=True, tensorflow=None)
-        if not self.judged:
+        if not self._judged:
             check_payloads(tally, self.seen)
         yield from tally.findings(target.dataset)
 
