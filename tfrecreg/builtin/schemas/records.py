@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from tfrecreg.core.check.scan.interface import Shard, Target, Visitor
@@ -156,10 +156,10 @@ class SchemaJudge:
         splits = self.splits
         for shard, part in parts:
             add_up(splits.setdefault(shard.split, SchemaPart()), part)
-        tally = Tally()
+        tally, uncounted = Tally(), set[str]()
         for split, part in splits.items():
             self._judge_presence(split, part)
-            self._judge_distinct(split, part)
+            uncounted |= self._judge_distinct(split, part)
             tally.merge(part.tally)
         examples = sum(part.examples for part in splits.values())
         bounds = self.schemas.default.examples
@@ -189,9 +189,9 @@ class SchemaJudge:
         if unexamined := sum(part.unexamined for part in splits.values()):
             left = f"{counted(unexamined, 'record')} too large to check"
             yield Measure("schema.unexamined", unexamined, left)
-        if uncounted := sorted(self._uncounted(splits)):
+        if uncounted:
             many = f"more than {MAX_DISTINCT:,} different values"
-            text = f"`unique_constraints` not checked: {many} in {listed(uncounted)}"
+            text = f"`unique_constraints` not checked: {many} in {listed(sorted(uncounted))}"
             yield Measure("schema.uncounted", len(uncounted), text)
 
     def _judge_presence(self, split: str, part: SchemaPart) -> None:
@@ -212,27 +212,24 @@ class SchemaJudge:
             message = rule_text(rule, presence_text(rule))
             part.tally.add(SCH002, message, location, split=split, feature=rule.name)
 
-    def _judge_distinct(self, split: str, part: SchemaPart) -> None:
-        """Check the number of distinct values of a split's features."""
+    def _judge_distinct(self, split: str, part: SchemaPart) -> set[str]:
+        """Check the number of distinct values of a split's features. Returns the features that have
+        too many distinct values to be checked.
+        """
+        uncounted: set[str] = set()
         for name, distinct in part.distinct.items():
             rule = self.schemas.of(split).by_name[name]
             bounds = rule.distinct
-            if bounds is None or distinct.verdict(bounds) is not False:
+            if bounds is None or (verdict := distinct.verdict(bounds)):
+                continue
+            if verdict is None:
+                uncounted.add(name)
                 continue
             found = f"found {'at least ' if distinct.is_full else ''}{distinct.count}"
             location = Location(split=split or None, feature=name, detail=found)
             asks = f"have {bounds_text(bounds, 'different value')} in a split"
             part.tally.add(SCH008, rule_text(rule, asks), location, split=split, feature=name)
-
-    def _uncounted(self, splits: Mapping[str, SchemaPart]) -> set[str]:
-        """Features whose number of distinct values is too large to be checked."""
-        return {
-            name
-            for split, part in splits.items()
-            for name, distinct in part.distinct.items()
-            if (bounds := self.schemas.of(split).by_name[name].distinct) is not None
-            and distinct.verdict(bounds) is None
-        }
+        return uncounted
 
 
 def _declaration(name: str, part: SchemaPart) -> str:
