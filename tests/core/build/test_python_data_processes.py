@@ -65,9 +65,7 @@ def test_a_killed_build_goes_on_and_never_mixes_two_states(tmp_path: Path, form:
 
 def test_a_changed_pickle_is_never_unpickled(registry: Registry, tmp_path: Path) -> None:
     storage = registry.storage.below(".tfrecreg/stage/x/data")
-    from tfrecreg.builtin.python_data.convert import Converter
-
-    split = source.SequenceSplit(Converter("train", None), [element(0)])
+    split = source.SequenceSplit("train", None, [element(0)])
     with source.parcels([split], storage, 2, Watcher()) as ((mine,), travels):
         assert travels
         assert mine.open() is split

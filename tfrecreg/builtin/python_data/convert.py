@@ -164,11 +164,6 @@ class Converter:
             has_image = any(map(is_image, element.values()))
             return ElementRecord(key, example, encode(example), has_image)
 
-    def element_of(self, sequence: MapStyle, position: int) -> Any:
-        """An element of a sequence."""
-        with calling_program(f"{self._place(position)} cannot be read"):
-            return sequence[position]
-
     def changed(self, position: int, key: str) -> RawDataError:
         """The error for an element that changed since the first pass."""
         return RawDataError(

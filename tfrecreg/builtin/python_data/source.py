@@ -59,15 +59,16 @@ MOST_PICKLED = 128 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class SequenceSplit:
+class SequenceSplit(Converter):
     """A split whose elements can be read repeatedly."""
 
-    converter: Converter
     sequence: MapStyle
 
     def record(self, position: int) -> ElementRecord:
         """The record of an element."""
-        return self.converter.convert(position, self.converter.element_of(self.sequence, position))
+        with calling_program(f"{self._place(position)} cannot be read"):
+            element = self.sequence[position]
+        return self.convert(position, element)
 
 
 _HERE: dict[str, SequenceSplit] = {}
@@ -121,7 +122,7 @@ def parcels(
             try:
                 digest, size = _pack(split, storage, left)
             except _StaysError as reason:
-                name = safe(split.converter.split)
+                name = safe(split.split)
                 progress.note(f"split `{name}` is read without worker processes: {reason}")
                 break
             digests.append(digest)
@@ -130,7 +131,7 @@ def parcels(
     if not travel:
         digests = [""] * len(splits)
     made = [
-        Parcel(token_hex(16), split.converter.split, storage, digest)
+        Parcel(token_hex(16), split.split, storage, digest)
         for split, digest in zip(splits, digests, strict=True)
     ]
     _HERE.update({each.token: split for each, split in zip(made, splits, strict=True)})
@@ -147,7 +148,7 @@ class _StaysError(Exception):
 
 def _pack(split: SequenceSplit, storage: Storage, most: int) -> tuple[str, int]:
     """Write the pickle of a split; returns its digest and its size in bytes."""
-    path = f"{split.converter.split}.pickle"
+    path = f"{split.split}.pickle"
     with storage.create(path, durable=False) as file:
         bounded = _Bounded(file.write, most)
         try:
@@ -323,7 +324,7 @@ def survey_elements(draft: bool, task: tuple[Parcel, range]) -> list[Surveyed]:
     parcel, elements = task
     split = parcel.open()
     return [
-        Surveyed.of(split.converter, map(split.record, elements[first : first + _PORTION]), draft)
+        Surveyed.of(split, map(split.record, elements[first : first + _PORTION]), draft)
         for first in range(0, len(elements), _PORTION)
     ]
 
@@ -349,9 +350,9 @@ class Survey:
 
     def _sequence(self, parcel: Parcel, sequence: SequenceSplit) -> Surveyed:
         """Survey the elements in this process. If this takes long, workers survey the rest."""
-        converter, engine = sequence.converter, self.engine
-        count = length_of(converter.split, sequence.sequence)
-        found = Surveyed.of(converter, (), self.draft)
+        engine = self.engine
+        count = length_of(sequence.split, sequence.sequence)
+        found = Surveyed.of(sequence, (), self.draft)
         survey = partial(survey_elements, self.draft)
         began = monotonic()
         with working(self.progress, f"reading {safe(found.split)}", count, "elements"):
@@ -432,7 +433,7 @@ class PythonSource(Source):
         split = place.open()
         made = split.record(position)
         if record_digest(made.payload) != digest:
-            raise split.converter.changed(position, item.key)
+            raise split.changed(position, item.key)
         return made.example
 
     def schema(self) -> str:
@@ -487,12 +488,11 @@ def open_python_data(
     sequences: list[SequenceSplit] = []
     iterators: list[tuple[Spool, Converter, Iterator[Any]]] = []
     for name in sorted(data):
-        converter = Converter(name, keys)
         given = sequence_or_iterator(name, data[name])
         if isinstance(given, Iterator):
-            iterators.append((Spool(scratch, name), converter, given))
+            iterators.append((Spool(scratch, name), Converter(name, keys), given))
         else:
-            sequences.append(SequenceSplit(converter, given))
+            sequences.append(SequenceSplit(name, keys, given))
     try:
         with parcels(sequences, scratch, engine.jobs, progress) as (made, travels):
             survey = Survey(
