@@ -107,13 +107,10 @@ def look_beside(
     for _, members in infos:
         try:
             features = read_features(members[0].storage, members[0].path.rpartition("/")[0])
+            beside.features.update(features or {})
         except NotTfdsError as error:
             shown = safe(members[0].path.rpartition("/")[0], limit=_PATH)
             beside.notes.append(f"`/{shown}/{FEATURES_NAME}` is not used: {error}")
-            continue
-        if features is None:
-            continue
-        beside.features.update(features)
     for name, size in pixels:
         known = beside.features.get(name) or DeclaredFeature(None)
         beside.features[name] = replace(known, pixels=size, is_image=False)
