@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
-from importlib import import_module
 from itertools import accumulate
 from typing import Any
 
@@ -13,7 +12,7 @@ from tfrecreg.builtin.derived.parents import Ancestor, renames
 from tfrecreg.core.example.model import Example, Feature, Kind
 from tfrecreg.core.example.values import bytes_feature, float_feature, int64_feature
 from tfrecreg.core.schema.labels import AnnotationsOptions, labels_of
-from tfrecreg.core.schema.proto import parse_schema, schema_message
+from tfrecreg.core.schema.proto import canonical_text, parse_schema, schema_message
 from tfrecreg.core.values.errors import UsageError
 from tfrecreg.core.values.text import did_you_mean, safe
 
@@ -325,8 +324,7 @@ def merge_schemas(parents: Sequence[Ancestor], classes: Classes, chosen: Mapping
     merged.feature.extend(kept)
     merged.sparse_feature.extend(sparse)
     merged.weighted_feature.extend(weighted)
-    text_format = import_module("google.protobuf.text_format")
-    return str(text_format.MessageToString(merged, as_utf8=True))
+    return canonical_text(merged, "")
 
 
 def _widen(feature: Any, other: Any, parents: tuple[Ancestor, Ancestor]) -> None:
