@@ -16,7 +16,7 @@ from math import floor
 from pathlib import Path
 from typing import Any
 
-from tfrecreg.builtin.schemas.records import SchemaPart, SchemaVisitor
+from tfrecreg.builtin.schemas.records import MAX_UNEXPECTED, SchemaPart, SchemaVisitor
 from tfrecreg.builtin.schemas.validator import SchemaValidator
 from tfrecreg.core.check.infer import read_whole
 from tfrecreg.core.check.scan.interface import Shard, Target
@@ -64,8 +64,6 @@ _MAX_STRINGS = 100
 _LIMIT = WordLimit(_MAX_STRINGS, 256)
 _BY_HAND = "no change is proposed: correct the data, or edit the schema"
 """The default reason for proposing no schema change."""
-_MAX_UNDECLARED = 100
-"""Maximum number of undeclared features that get a draft: a check names no more in a shard."""
 
 
 @dataclass(slots=True)
@@ -100,7 +98,7 @@ class Violations:
     def _summary(self, key: tuple[str, str]) -> SeenFeature | None:
         if key not in self.summaries:
             is_undeclared = key[0] == SCH005.code
-            if is_undeclared and self.undeclared == _MAX_UNDECLARED:
+            if is_undeclared and self.undeclared == MAX_UNEXPECTED:
                 return None
             self.undeclared += is_undeclared
             self.summaries[key] = SeenFeature(DRAFT_LIMIT if is_undeclared else _LIMIT)

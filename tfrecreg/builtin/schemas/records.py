@@ -28,8 +28,8 @@ from tfrecreg.core.values.codes import SCH001, SCH002, SCH003, SCH005, SCH006, S
 from tfrecreg.core.values.findings import Finding, Location, Measure
 from tfrecreg.core.values.text import listed
 
-_MAX_UNEXPECTED = 100
-"""Maximum number of undeclared features that get a finding. Data may have many such features."""
+MAX_UNEXPECTED = 100
+"""Maximum number of undeclared features that get a finding or a draft. Data may have many."""
 
 
 @dataclass(slots=True)
@@ -126,7 +126,7 @@ class SchemaVisitor(Visitor):
             self._part.kinds.setdefault(name, set()).add(problem.detail.removeprefix("found "))
         if problem.code is SCH005:
             seen, value = self._part.unexpected, example.get(name)
-            if name in seen or len(seen) < _MAX_UNEXPECTED:
+            if name in seen or len(seen) < MAX_UNEXPECTED:
                 by_kind = seen.setdefault(name, {})
                 if value is not None:
                     lengths = by_kind.setdefault(value.kind, Lengths(0, value.count, value.count))
