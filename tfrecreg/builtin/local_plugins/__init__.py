@@ -139,14 +139,10 @@ def _of_classes(module: ModuleType) -> Iterator[PluginRecord[Any]]:
         own, codes = str(getattr(kind, "name", name)), tuple(getattr(kind, "codes", ()))
         for base, record_class in ((Source, SourceRecord), (Validator, ValidatorRecord)):
             if issubclass(kind, base):
-                load = partial(_itself, kind)
+                load = partial(getattr, module, name)
                 record = record_class(name=own, summary=summary, codes=codes, load=load)
                 check_record(record, any_name=base is Source)
                 yield record
-
-
-def _itself(kind: type[Any]) -> type[Any]:
-    return kind
 
 
 class _Finder:
