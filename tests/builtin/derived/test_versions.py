@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,13 @@ import pytest
 from check_support import framed
 from derived_support import NIGHT, STREET, Derived, pictures
 
+from tfrecreg.builtin.derived.parents import Ancestor
 from tfrecreg.builtin.dvc.pipeline import stages_of
 from tfrecreg.cli.main import main
 from tfrecreg.core.example.model import encode
 from tfrecreg.core.example.values import bytes_feature, int64_feature
+from tfrecreg.core.records.index import Index
+from tfrecreg.core.registry.manifest import ShardEntry
 from tfrecreg.core.registry.registry import open_registry
 from tfrecreg.core.values.errors import NotHereError, RawDataError, RefusedError
 
@@ -109,6 +113,23 @@ def test_records_of_a_gzip_parent_are_verified_too(tmp_path: Path) -> None:
     shard.write_bytes(bytes(data))
     with pytest.raises(RawDataError, match=r"of the parent `night@1\.0\.0` is damaged: record"):
         made.build("child", "night@1.0.0", settings={"anew": True})
+
+
+def test_a_build_reads_the_index_of_a_gzip_shard_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = Derived(tmp_path / "registry")
+    settings = {"compression": "gzip", "records_per_shard": 4}
+    made.parent("night", pictures("n", NIGHT), labels={LABEL: NIGHT}, **settings)
+    seen, read = Counter[str](), Ancestor.index
+
+    def index(parent: Ancestor, shard: ShardEntry) -> Index:
+        seen[shard.path] += 1
+        return read(parent, shard)
+
+    monkeypatch.setattr(Ancestor, "index", index)
+    made.build("child", "night@1.0.0", prefix=True)  # other keys have another order
+    assert set(seen.values()) == {2}  # the listing reads it as well
 
 
 def test_a_parent_that_is_not_here_is_one_line_with_a_hint(made: Derived) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from fractions import Fraction
 from pathlib import Path
@@ -14,7 +14,7 @@ from tfrecreg.core.check.scan.interface import Target
 from tfrecreg.core.records.framing import OVERHEAD
 from tfrecreg.core.records.index import Index, load_index
 from tfrecreg.core.records.reading.access import Records
-from tfrecreg.core.records.reading.offsets import indexed_offsets
+from tfrecreg.core.records.reading.offsets import RecordOffsets
 from tfrecreg.core.registry.data import Build, Release, expect_schema, resolve
 from tfrecreg.core.registry.find import target_of
 from tfrecreg.core.registry.manifest import Manifest, ParentVersion, ShardEntry
@@ -89,11 +89,12 @@ class Ancestor:
             ) from None
         return index
 
-    def records(self, shard: ShardEntry, index: Index) -> Records:
+    def records(self, shard: ShardEntry, offsets: RecordOffsets) -> Records:
+        """The records of a shard as it is now, from the offsets in its index."""
         path = self.path(shard)
         entry = self.raw.stat(path, follow="all")
-        stamp = shard.bytes, entry.mtime_ns if entry is not None else 0
-        return Records.located(self.raw, path, indexed_offsets(stamp, index), name=path)
+        offsets = replace(offsets, mtime_ns=entry.mtime_ns if entry is not None else 0)
+        return Records.located(self.raw, path, offsets, name=path)
 
     def target(self) -> Target:
         """The version as a target on which SQL conditions can be evaluated."""

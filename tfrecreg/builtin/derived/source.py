@@ -41,6 +41,7 @@ from tfrecreg.core.records.framing import OVERHEAD, sound_payload
 from tfrecreg.core.records.hashing import record_digest
 from tfrecreg.core.records.index import Index
 from tfrecreg.core.records.reading.access import Records
+from tfrecreg.core.records.reading.offsets import RecordOffsets, indexed_offsets
 from tfrecreg.core.registry.manifest import ParentVersion, ShardEntry
 from tfrecreg.core.storage.interface import Reader
 from tfrecreg.core.values.errors import DamagedRecordError, RawDataError, StorageError
@@ -146,7 +147,7 @@ class RecordSelection:
         parent = self._parents[taken.parent]
         shard = parent.shards[taken.shard]
         changes = self._classes.by_parent[taken.parent]
-        with parent.records(shard, taken.index) as records:
+        with parent.records(shard, indexed_offsets((shard.bytes, 0), taken.index)) as records:
             for numbers in _together(taken):
                 for number, payload in zip(numbers, records.read_each(numbers), strict=True):
                     if isinstance(payload, DamagedRecordError):
@@ -190,6 +191,8 @@ class ParentReader:
     def __init__(self, parents: Sequence[Ancestor]) -> None:
         self._parents = parents
         self._open: dict[tuple[int, int], Reader | Records] = {}
+        self._offsets: dict[tuple[int, int], RecordOffsets] = {}
+        """The offsets in each gzip shard that was opened, because reading its index takes long."""
 
     def __del__(self) -> None:
         for each in self._open.values():
@@ -224,7 +227,11 @@ class ParentReader:
         file = self._open.pop(key, None)
         if file is None:
             if parent.manifest.compression == "gzip":
-                file = parent.records(shard, parent.index(shard))
+                offsets = self._offsets.get(key)
+                if offsets is None:
+                    offsets = indexed_offsets((shard.bytes, 0), parent.index(shard))
+                    self._offsets[key] = offsets
+                file = parent.records(shard, offsets)
             else:
                 file = parent.raw.open(parent.path(shard))
             most = _GZIP_OPEN if parent.manifest.compression == "gzip" else _OPEN
