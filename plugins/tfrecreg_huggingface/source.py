@@ -36,6 +36,7 @@ from tfrecreg.api import (
     decode,
     did_you_mean,
     hidden_part,
+    is_split_name,
     list_files,
     listed,
     missing_files,
@@ -278,6 +279,8 @@ def _splits(
     rules = list(_rules(config["data_files"]))
     normal = normal_splits(sorted({split for split, _ in rules}))
     for split, pattern in rules:
+        if not is_split_name(split):
+            raise unusable_readme(f"the split `{split}` should have only letters, digits and `_`")
         whole = prefix + pattern.removeprefix("./")
         taken = [path for path in below if path == whole or fnmatchcase(path, whole)]
         if not taken:

@@ -41,6 +41,7 @@ from tfrecreg.api import (
     hidden_part,
     image_size,
     int64_feature,
+    is_split_name,
     list_files,
     normal_splits,
     object_schema,
@@ -196,6 +197,13 @@ class VocDataset:
         self.remarks: list[Remark] = []
         every_split = self._by_lists() or self._by_folders()
         self.splits = choose_splits(every_split, options.splits)
+        for split in self.splits:
+            if not is_split_name(split.name):
+                raise RawDataError(
+                    f"`{split.origins[0]}` cannot be the list of a split: expected a name of "
+                    "letters, digits and `_`",
+                    hint="rename the file, or read only other splits: --option splits=",
+                )
         self._survey(every_split)
         self._remark_others(every_split)
 

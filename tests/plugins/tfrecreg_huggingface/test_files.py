@@ -103,6 +103,7 @@ def test_a_folder_is_a_configuration_without_a_readme(raw: Raw) -> None:
         "configs:\n- data_dir: none",
         "configs:\n- data_files:\n  - {split: a, path: '*'}\n  - {split: b, path: '*'}",
         "configs:\n- data_files:\n  - {split: a, path: gone-*}",
+        "configs:\n- data_files:\n  - {split: train.clean.100, path: '*'}",
         "dataset_info:\n  features:\n  - dtype:\n      class_label: {names: {'1': a}}",
     ],
     ids=lambda each: each[:40],

@@ -55,6 +55,14 @@ class TestImageSets:
             "SRC015": 3,
         }
 
+    def test_a_name_that_no_split_can_have_is_refused_unless_others_are_chosen(
+        self, raw: Any
+    ) -> None:
+        self.several(raw)
+        raw.put("ImageSets/Main/val-2012.txt", "c\n")
+        assert "`ImageSets/Main/val-2012.txt`" in raw.error().message
+        assert list(raw.splits(splits=("train",))) == ["train"]
+
     def test_they_can_be_ignored(self, raw: Any) -> None:
         self.several(raw)
         assert {split: len(keys) for split, keys in raw.splits(image_set="none").items()} == {

@@ -29,6 +29,7 @@ def remarks(made: Made) -> list[tuple[str, str, int]]:
         (["train/0.tar", "test/0.tar"], ["train", "test"]),
         (["0000.tar", "0001.tar"], ["train", "train"]),
         (["data/extra-00000-of-00002.tar", "data/train-00000-of-00002.tar"], ["extra", "train"]),
+        (["data/_train-00000-of-00001.tar"], ["train"]),
     ],
 )
 def test_names_of_files_give_the_splits(raw: Raw, files: list[str], splits: list[str]) -> None:

@@ -182,7 +182,7 @@ def _is_circle(raw: Readable, found: Entry, path: str) -> bool:
 
 
 _DEFAULT_SPLIT = "train"
-_HUB = re.compile(r"(?:.*/)?data/(?P<split>\w+)-[0-9]{5}-of-[0-9]{5}(?:-\w+)?\.\w+", re.ASCII)
+_HUB = re.compile(r"(?:.*/)?data/(?P<split>[^\W_]\w*)-[0-9]{5}-of-[0-9]{5}(?:-\w+)?\.\w+", re.ASCII)
 _WORD = re.compile(r"[^\W_]+(?:_[^\W_]+)*", re.ASCII)
 
 
