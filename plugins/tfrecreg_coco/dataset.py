@@ -299,6 +299,7 @@ class CocoDataset:
         self.remarks: list[Remark] = []
         chosen = self._chosen_files()
         self.splits = [self._split(name, files) for name, files in chosen.items()]
+        self._documents.clear()
         self.tables = [table for split in self.splits for table in split.tables]
         self.entries = [each for split in self.splits for each in self._list(split)]
         self._remark_others()

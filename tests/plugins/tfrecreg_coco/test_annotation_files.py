@@ -57,6 +57,7 @@ def test_all_splits_of_a_layout_are_read_train_first(raw: Any) -> None:
         put(raw, f"{split}/_annotations.coco.json", f"{split}/a.png")
     assert [split for split, _ in keys(raw)] == ["train", "test", "validation"]
     assert keys(raw, splits=("test",)) == [("test", "test/a.png")]
+    assert not raw.source(splits=("test",)).dataset._documents
 
 
 def test_splits_may_share_a_folder_of_images(raw: Any) -> None:
