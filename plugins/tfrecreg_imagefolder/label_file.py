@@ -84,6 +84,8 @@ def list_flat_folder(raw: Storage, options: ImageFolderOptions) -> Listing:
     path = options.label_file or ""
     if PurePath(path).is_relative_to(raw.root):
         path = PurePath(path).relative_to(raw.root).as_posix()
+    elif path.startswith("./"):
+        path = PurePath(path).as_posix()
     walk = Walk(raw, options, path)
     files = {file: (size, problem) for file, size, problem in walk.files("", _DEFAULT_SPLIT)}
     if options.class_pattern is not None:

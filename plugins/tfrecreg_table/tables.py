@@ -191,7 +191,7 @@ def find_tables(raw: Storage, options: TableOptions) -> tuple[list[TableFile], l
     """
     by_name = options.split_column is None
     naming: list[str] = []
-    found = taken = list(options.file)
+    found = taken = [path.removeprefix("./") for path in options.file]
     if not options.file:
         found = sorted(entry.path for entry in raw.list("", recursive=False))
         found = [path for path in found if is_table(path) and file_size(raw, path) is not None]

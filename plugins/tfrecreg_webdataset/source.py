@@ -154,6 +154,7 @@ class WebDatasetSource(Source):
     def __init__(self, raw: Storage, options: WebDatasetOptions) -> None:
         self._raw = raw
         self._options = options
+        self._classes = options.classes.removeprefix("./") or options.classes
         self._readers: dict[str, Reader] = {}
         weakref.finalize(self, _close_all, self._readers)
 
@@ -169,7 +170,7 @@ class WebDatasetSource(Source):
     def _context(self) -> _Context:
         samples = self._samples
         is_exported = samples.exported is not None
-        path = "" if is_exported else self._options.classes
+        path = "" if is_exported else self._classes
         classes = _read_class_names(self._raw, path) if path else []
         has_images = any(_last(suffix) in _IMAGES for suffix in samples.suffixes)
         return _Context(self._options, samples.paths, classes, has_images, is_exported)
@@ -177,9 +178,9 @@ class WebDatasetSource(Source):
     def raw_files(self) -> Iterator[RawFile]:
         yield from self._samples.files
         if self._context.classes:
-            entry = self._raw.stat(self._options.classes, follow="all")
+            entry = self._raw.stat(self._classes, follow="all")
             size = entry.size if entry is not None else 0
-            yield RawFile(self._options.classes, size, size)
+            yield RawFile(self._classes, size, size)
 
     def labels(self) -> Mapping[str, Sequence[str]]:
         samples, context = self._samples, self._context

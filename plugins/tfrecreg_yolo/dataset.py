@@ -114,7 +114,7 @@ class YoloDataset:
             while path := path.rpartition("/")[0]:
                 self._folders.add(path)
         self.remarks: list[Remark] = []
-        self.file = options.data or self._usual_description()
+        self.file = options.data.removeprefix("./") or self._usual_description()
         """The file that describes the dataset; empty without one."""
         self.names_file = ""
         """The file that lists the classes, if the description does not list them."""

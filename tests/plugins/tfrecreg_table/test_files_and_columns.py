@@ -148,6 +148,7 @@ def test_a_column_gives_the_splits(raw) -> None:
     raw.put("data.jsonl", '{"s": true, "v": 1}\n{"s": false, "v": 2}\n')
     made = raw.made("file=data.jsonl", "split_column=s")
     assert {split for split, _ in made.written} == {"true", "false"}
+    assert raw.made("file=./data.jsonl", "split_column=s") == made
     (raw.path / "data.jsonl").unlink()
     raw.put("data.csv", "s,v\ntrain,1\n,2\n")
     assert "`data.csv`, line 3" in raw.error("split_column=s").message

@@ -229,7 +229,9 @@ def test_a_file_of_class_names_that_is_none_is_refused(raw: Raw, data: bytes | N
 def test_class_names_are_a_list_in_json(raw: Raw) -> None:
     raw.put("a.tar", {"k.cls": b"2"})
     raw.put("c.json", b'["a", "", "c"]')
-    assert raw.source("classes=c.json").labels() == {"class/label": ["a", "", "c"]}
+    source = raw.source("classes=./c.json")
+    assert source.labels() == {"class/label": ["a", "", "c"]}
+    assert [each.path for each in source.raw_files()] == ["a.tar", "c.json"]
 
 
 def test_an_option_that_cannot_be_is_refused(raw: Raw) -> None:

@@ -116,3 +116,4 @@ class TestOtherFiles:
         raw.put("other.yaml", "train: images\nnames: [x, y]\n")
         raw.error()
         assert classes(raw, data="other.yaml") == ["x", "y"]
+        assert classes(raw, data="./other.yaml") == ["x", "y"]
