@@ -1,7 +1,7 @@
 """The bundled source `imagefolder`: images in folders that are named after their classes.
 
-It is a plugin like any other: the entry-point group `tfrecreg` announces it, and it imports only
-one module of the project, `tfrecreg.api`.
+It is a plugin like any other: `tfrecreg.core.plugins.bundled` lists it, and it imports only one
+module of the project, `tfrecreg.api`.
 
 - `listing` has the options, and lists the items of class folders, even in folders of splits.
 - `label_file` lists the items of a flat folder. Labels come from a label file or from file names.

@@ -339,9 +339,8 @@ class ObjectSource(Source, Generic[D, C]):
     :meth:`items` yields the images of the dataset. A worker gets the **context**, which is small.
     There, :meth:`example` makes an item's record: it asks :meth:`notes_on` for the annotations,
     reads the image, and joins :func:`image_features` with the features that :meth:`objects`
-    returns. To make these features, sources use classes such as
-    :class:`tfrecreg.core.build.sources.shapes.Boxes`. These classes skip images and drop objects as
-    :class:`ObjectOptions` says.
+    returns. To make these features, sources use classes such as :class:`tfrecreg.api.Boxes`. These
+    classes skip images and drop objects as :class:`ObjectOptions` says.
     """
 
     def __reduce__(self) -> tuple[object, ...]:
