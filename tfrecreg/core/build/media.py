@@ -10,7 +10,7 @@ import io
 from collections.abc import Iterable, Iterator, Mapping
 from importlib.metadata import version
 from importlib.util import find_spec
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from tfrecreg.core.example.model import Example, Feature
 from tfrecreg.core.example.values import bytes_feature, float_feature, int64_feature
@@ -45,21 +45,6 @@ class MediaError(ValueError):
         self.detail = detail
 
 
-class MediaHeader(NamedTuple):
-    """The facts in the header of a sound or a video."""
-
-    format: str
-    """One of :data:`MEDIA_FORMATS`."""
-    duration: float | None
-    """Duration in seconds; None if the file does not state it."""
-    sample_rate: int | None
-    """Samples of sound per second; None if there is no sound."""
-    channels: int | None
-    """Number of sound channels; None if there is no sound."""
-    problem: str
-    """Why the file is incomplete although its header can be read; empty if it is complete."""
-
-
 def _require_tinytag() -> None:
     if find_spec("tinytag") is None:  # this does not import it
         raise MissingExtraError("reading sounds and videos", "media")
@@ -87,8 +72,13 @@ def sniff_media(data: bytes) -> str | None:
     return {b"fLaC": "flac", b"OggS": "ogg"}.get(start)
 
 
-def read_media(data: bytes) -> MediaHeader:
-    """Read the header of a sound or a video. Nothing is decoded."""
+def read_media(data: bytes) -> tuple[str, float | None, Mapping[str, Any], str]:
+    """Read the header of a sound or a video. Nothing is decoded.
+
+    The result is the format; the duration in seconds, or None if the file does not state it; the
+    sample rate and the number of channels, None without sound; and why the file is incomplete,
+    empty if it is complete.
+    """
     if not data:
         raise MediaError("the sound or video has no bytes")
     found = sniff_media(data)
@@ -110,7 +100,8 @@ def read_media(data: bytes) -> MediaHeader:
             duration = max(present, 0) / rate
             if size != _UNKNOWN:
                 problem = f"expected {size} bytes of sound, found at most {present}"
-    return MediaHeader(found, duration, tag.samplerate, tag.channels, problem)
+    sound = {"sample_rate": tag.samplerate, "channels": tag.channels}
+    return found, duration, sound, problem
 
 
 def _wav_samples(data: bytes) -> int:
@@ -178,18 +169,17 @@ def media_features(kind: MediaKind, base: str, name: str, data: bytes) -> MadeMe
         detail = truncation_text(data, image)
         code = "SRC014" if detail else ""
     elif kind != "file":
-        header = read_media(data)
-        numbers = [(each, getattr(header, each)) for each in _NUMBERS[kind]]
-        if any(value is None for _, value in numbers):
-            raise MediaError(f"this {header.format.upper()} has no sound")
-        if header.format not in _FORMATS[kind]:
-            raise MediaError(f"expected a video, found a sound: {header.format.upper()}")
-        features[f"{base}/format"] = bytes_feature(header.format)
-        features.update({f"{base}/{each}": int64_feature(value) for each, value in numbers})
-        durations = () if header.duration is None else (header.duration,)
-        features[f"{base}/duration"] = float_feature(durations)
-        if header.problem:
-            code, detail = "SRC014", f"{header.problem}; written unchanged"
+        form, duration, sound, problem = read_media(data)
+        numbers = {each: sound[each] for each in _NUMBERS[kind]}
+        if None in numbers.values():
+            raise MediaError(f"this {form.upper()} has no sound")
+        if form not in _FORMATS[kind]:
+            raise MediaError(f"expected a video, found a sound: {form.upper()}")
+        features[f"{base}/format"] = bytes_feature(form)
+        features.update({f"{base}/{each}": int64_feature(value) for each, value in numbers.items()})
+        features[f"{base}/duration"] = float_feature(() if duration is None else (duration,))
+        if problem:
+            code, detail = "SRC014", f"{problem}; written unchanged"
     features[f"{base}/{_CONTENT[kind]}"] = bytes_feature(data)
     features[f"{base}/filename"] = bytes_feature(name)
     features[f"{base}/key/sha256"] = bytes_feature(hashlib.sha256(data).hexdigest())
