@@ -64,10 +64,6 @@ class ObjectOptions:
         if self.exif == "apply":
             require_pillow("`exif=apply`")
 
-    def codecs(self) -> Mapping[str, str]:
-        """The encoder of rotated images, with its version."""
-        return {"pillow": version("pillow")} if self.exif == "apply" else {}
-
 
 D = TypeVar("D")
 C = TypeVar("C")
@@ -401,9 +397,8 @@ class ObjectSource(Source, Generic[D, C]):
         return view.written(item, example)
 
     def codecs(self) -> Mapping[str, str]:
-        """The encoder of rotated images."""
-        found: Mapping[str, str] = self.options.codecs()
-        return found
+        """The encoder of rotated images, with its version."""
+        return {"pillow": version("pillow")} if self.options.exif == "apply" else {}
 
     def raw_path(self, split: str, key: str) -> str | None:  # noqa: ARG002 - keys are paths
         """The path of the image file; None if images may be encoded again."""
