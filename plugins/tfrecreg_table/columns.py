@@ -22,6 +22,7 @@ from tfrecreg.api import (
     Kind,
     MediaKind,
     RawDataError,
+    SkipImage,
     bytes_feature,
     feature_schema,
     float_feature,
@@ -29,7 +30,7 @@ from tfrecreg.api import (
     media_schema,
     safe,
 )
-from tfrecreg_table.tables import FILE_KINDS, Mapped, Place, RowError
+from tfrecreg_table.tables import FILE_KINDS, Mapped, Place
 
 _INTEGER = r"(?:0|-?[1-9][0-9]{0,399})"
 _DECIMAL = r"(?:-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,5})?|nan|NaN)"
@@ -69,7 +70,7 @@ def int64_of(value: Any) -> int:
     elif isinstance(value, float) and value.is_integer():
         number = int(value)
     if not isinstance(number, int) or not -(1 << 63) <= number < 1 << 63:
-        raise RowError(f"expected an integer of int64, found {ticked(value)}", "SRC113")
+        raise SkipImage("SRC113", f"expected an integer of int64, found {ticked(value)}")
     return int(number)
 
 
@@ -82,13 +83,13 @@ def float_of(value: Any) -> float:
         except ValueError:
             number = value
     if not isinstance(number, (int, float)):
-        raise RowError(f"expected a number, found {ticked(value)}", "SRC113")
+        raise SkipImage("SRC113", f"expected a number, found {ticked(value)}")
     if not number or 1e-30 < abs(number) < 1 << 24:
         return float(number)
     held = float32(number)
     is_lost = held is None or (number and not held)
     if is_lost or (float(number).is_integer() and not comes_back(str(value).strip())):
-        raise RowError(f"float32 cannot hold {ticked(value)}", "SRC113")
+        raise SkipImage("SRC113", f"float32 cannot hold {ticked(value)}")
     return cast(float, held)
 
 
@@ -131,7 +132,7 @@ def text_of(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (bytes, list, tuple, dict)):
-        raise RowError(f"expected a text, found {type(value).__name__}", "SRC113")
+        raise SkipImage("SRC113", f"expected a text, found {type(value).__name__}")
     return str(value)
 
 
@@ -141,7 +142,7 @@ def _bytes_of(value: Any) -> bytes:
     try:
         return text_of(value).encode()
     except UnicodeEncodeError as error:  # JSON can have half a surrogate pair
-        raise RowError(f"not valid text: {error}", "SRC113") from error
+        raise SkipImage("SRC113", f"not valid text: {error}") from error
 
 
 def _is_missing(kind: str, text: str) -> bool:
@@ -183,7 +184,7 @@ def feature_maker(kind: str, classes: Sequence[str] = ()) -> FeatureMaker:
             return make(())
         if type(value) is list:
             if None in value:
-                raise RowError(f"value {value.index(None) + 1} of the list is null", "SRC113")
+                raise SkipImage("SRC113", f"value {value.index(None) + 1} of the list is null")
             return make([convert(each) for each in value])
         return make(convert(value))
 
@@ -287,8 +288,8 @@ class Survey:
         if "label" in self._kinds:
             try:
                 self.classes.update(_bytes_of(text_of(value)).decode() for value in values)
-            except RowError as error:
-                raise self._refusal(f"does not name classes: {error}") from error
+            except SkipImage as error:
+                raise self._refusal(f"does not name classes: {error.detail}") from error
         elif "" in self._kinds and not self._texts:
             self._add_typed(values, places)
         elif self._kinds & {"", "int64", "float"} and str in types:

@@ -22,6 +22,7 @@ from tfrecreg.api import (
     RawDataError,
     RawFile,
     Remark,
+    SkipImage,
     Skipped,
     Source,
     Storage,
@@ -57,7 +58,6 @@ from tfrecreg_table.tables import (
     Batch,
     Mapped,
     ParquetTable,
-    RowError,
     TableFile,
     TableOptions,
     TextTable,
@@ -221,9 +221,9 @@ class _Listing:
                     key = _name_in(self._key, keys[at], "SRC114")
                     seen = self._seen.setdefault(split, set())
                     if key in seen:
-                        raise RowError(f"an earlier row has the key {ticked(key)}", "SRC114")
+                        raise SkipImage("SRC114", f"an earlier row has the key {ticked(key)}")
                     seen.add(key)
-            except RowError as error:
+            except SkipImage as error:
                 self._skip(file, unit, line, error)
                 continue
             self.used.update(files)
@@ -232,8 +232,8 @@ class _Listing:
             self._row_sizes.append(size)
             self._states += _STATE.pack(number, start, length, line)
 
-    def _skip(self, file: TableFile, unit: str, line: int, error: RowError) -> None:
-        detail = f"`{safe(file.path)}`, {unit} {line}: {error}"
+    def _skip(self, file: TableFile, unit: str, line: int, error: SkipImage) -> None:
+        detail = f"`{safe(file.path)}`, {unit} {line}: {error.detail}"
         self._reported.append(Skipped(file.split, f"{file.path}:{line}", error.code, detail))
 
     def _named_file(self, mapped: Mapped, value: Any, file: TableFile) -> tuple[str, int]:
@@ -241,12 +241,12 @@ class _Listing:
         path = mapped.path(_name_in(mapped.name, value, "SRC112"), file.folder)
         if unsafe_path(path):
             why = "leads out of the raw folder, at least on some systems"
-            raise RowError(f"{ticked(path)} {why}", "SRC111")
+            raise SkipImage("SRC111", f"{ticked(path)} {why}")
         size = self.used.get(path, self._sizes.get(path))
         if size is None:  # not listed: missing, or below a link to a folder
             size = file_size(self._raw, path)
         if size is None:
-            raise RowError(f"there is no file {ticked(path)}", "SRC112")
+            raise SkipImage("SRC112", f"there is no file {ticked(path)}")
         return path, size
 
     def _given(self) -> list[str | None]:
@@ -316,12 +316,12 @@ class _Listing:
 def _name_in(column: str, value: Any, code: str) -> str:
     """The file name or key in a cell."""
     if value is None or isinstance(value, (bytes, list)):
-        raise RowError(f"the column {ticked(column)} has no usable name: {ticked(value)}", code)
+        raise SkipImage(code, f"the column {ticked(column)} has no usable name: {ticked(value)}")
     name = text_of(value)
     try:
         name.encode()
     except UnicodeEncodeError as error:  # JSON can have half a surrogate pair
-        raise RowError(f"the column {ticked(column)} has no valid text: {error}", code) from error
+        raise SkipImage(code, f"the column {ticked(column)} has no valid text: {error}") from error
     return name
 
 
@@ -432,8 +432,8 @@ class TableSource(Source):
                     )
         except (ImageError, MediaError) as error:
             code, detail = error.code, f"{name}: {error.detail}"
-        except RowError as error:
-            code, detail = error.code, f"the column {ticked(name)}: {safe(str(error))}"
+        except SkipImage as error:
+            code, detail = error.code, f"the column {ticked(name)}: {safe(error.detail)}"
         else:
             return Written(example, remarks) if remarks else example
         where = f"`{safe(self._known.files[number].path)}`, {rows.unit} {line}"

@@ -21,6 +21,7 @@ from tfrecreg.api import (
     RawDataError,
     RawPreview,
     ReadingFile,
+    SkipImage,
     Storage,
     UsageError,
     listed,
@@ -229,21 +230,13 @@ class Place(NamedTuple):
     length: int
 
 
-class RowError(Exception):
-    """A row cannot be used; the message says why."""
-
-    def __init__(self, why: str, code: str = "SRC110") -> None:
-        super().__init__(why)
-        self.code = code
-
-
 class Batch(NamedTuple):
     """Consecutive rows."""
 
     places: Sequence[Place]
     columns: Mapping[str, Sequence[Any]]
     """A value for each place; None for a missing value."""
-    bad: Sequence[tuple[int, RowError]] = ()
+    bad: Sequence[tuple[int, SkipImage]] = ()
     """The line number and the error of each row that cannot be read."""
 
 
@@ -269,7 +262,7 @@ class TextTable:
 
     def batches(self) -> Iterator[Batch]:
         """All rows, in their order."""
-        rows, places, bad = list[Any](), list[Place](), list[tuple[int, RowError]]()
+        rows, places, bad = list[Any](), list[Place](), list[tuple[int, SkipImage]]()
         parsed, number = self._parsed(), 0
         while True:
             start, line = self._end, self._line + 1
@@ -280,13 +273,13 @@ class TextTable:
             except csv.Error as error:
                 if re.search("end of data|field limit", str(error)):  # it swallows all later rows
                     raise self._unreadable(line, error) from error
-                row = RowError(safe(str(error)))
-            except RowError as error:
+                row = SkipImage("SRC110", safe(str(error)))
+            except SkipImage as error:
                 row = error
             if row is None:  # a blank line
                 continue
             number += 1
-            if isinstance(row, RowError):
+            if isinstance(row, SkipImage):
                 bad.append((line, row))
                 continue
             rows.append(row)
@@ -344,7 +337,7 @@ class TextTable:
 
     def _checked(self, cells: list[str]) -> list[str] | None:
         if cells and len(cells) != len(self._names):
-            raise RowError(f"expected {len(self._names)} cells, found {len(cells)}", "SRC113")
+            raise SkipImage("SRC113", f"expected {len(self._names)} cells, found {len(cells)}")
         return cells or None
 
     def _by_column(self, rows: Sequence[Any]) -> Mapping[str, Sequence[Any]]:
@@ -387,10 +380,12 @@ def _parse_json(text: str) -> Mapping[str, Any] | None:
     try:
         value = _DECODER.decode(text)
         if not isinstance(value, dict):
-            raise RowError("expected one JSON object per line, as in the output of `jq -c '.[]'`")
+            raise SkipImage(
+                "SRC110", "expected one JSON object per line, as in the output of `jq -c '.[]'`"
+            )
         return _flatten(value, "", {})
     except (ValueError, RecursionError) as error:
-        raise RowError(f"not JSON: {safe(str(error), limit=120)}") from error
+        raise SkipImage("SRC110", f"not JSON: {safe(str(error), limit=120)}") from error
 
 
 def _constant(text: str) -> float:
@@ -450,7 +445,7 @@ def _flatten(value: Mapping[str, Any], above: str, found: dict[str, Any]) -> dic
         if isinstance(each, dict):
             _flatten(each, f"{path}/", found)
         elif path in found:
-            raise RowError(f"two values are called `{safe(path, limit=60)}`")
+            raise SkipImage("SRC110", f"two values are called `{safe(path, limit=60)}`")
         elif each is not None:
             found[path] = each
     return found

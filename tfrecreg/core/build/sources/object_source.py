@@ -124,7 +124,7 @@ class BadAnnotation(Exception):
 
 
 class SkipImage(Exception):
-    """The image gets no example. The arguments are a ``SRC`` code, and the reason in words."""
+    """The image or row gets no example. The arguments are a ``SRC`` code, and why, in words."""
 
     def __init__(self, code: str, detail: str) -> None:
         super().__init__(code, detail)
