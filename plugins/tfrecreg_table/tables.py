@@ -426,7 +426,11 @@ class ParquetTable:
                     at += found.num_rows
                     columns: Mapping[str, Sequence[Any]] = found.to_pydict()
                     if any(str(each.type).startswith("struct<") for each in found.schema):
-                        columns = _columns_of([_flatten(row, "", {}) for row in found.to_pylist()])
+                        try:
+                            rows = [_flatten(row, "", {}) for row in found.to_pylist()]
+                        except SkipImage as error:
+                            raise RawDataError(f"`{self._path}`: {error.detail}") from None
+                        columns = _columns_of(rows)
                     yield Batch(places, columns)
 
     def row(self, start: int, length: int) -> Mapping[str, Any]:  # noqa: ARG002 - rows are numbered

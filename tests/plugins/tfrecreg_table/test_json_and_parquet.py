@@ -88,6 +88,8 @@ def test_two_columns_of_parquet_with_one_name_are_refused(raw, tmp_path) -> None
     pq.write_table(table, tmp_path / "raw/train.parquet")
     assert "`train.parquet` has two columns with the same name" in raw.error().message
     raw.error("columns=b")
+    pq.write_table(pa.table({"a": [{"b": 1}], "a/b": [2]}), tmp_path / "raw/train.parquet")
+    assert "`train.parquet`" in raw.error().message
 
 
 def test_a_double_that_float32_does_not_hold_is_refused(raw, tmp_path) -> None:
