@@ -25,21 +25,6 @@ def nested() -> Any:
     return make(payloads)
 
 
-def test_overwritten_headers_lose_nothing_else(small_shard: Any) -> None:
-    source = random.Random(12)
-    for _ in range(1000):
-        number = source.randrange(200)
-        start = small_shard.offsets[number]
-        data = bytearray(small_shard.stream)
-        data[start : start + 12] = source.choice((source.randbytes(12), bytes(12), b"\xff" * 12))
-        seen = see(data)
-        (fault,) = seen.faults
-        assert (fault.code, fault.record, fault.offset) == ("CRC001", number, start)
-        assert fault.length == len(small_shard.payloads[number])
-        assert fault.detail.endswith("the data are intact")
-        assert seen.records == small_shard.without(number)
-
-
 @pytest.mark.parametrize("number", [0, 9, 10, 11, 12, 19])
 def test_records_inside_a_record_are_not_taken_for_its_neighbours(number: int, nested: Any) -> None:
     start = nested.offsets[number]
