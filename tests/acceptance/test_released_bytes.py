@@ -142,18 +142,6 @@ def first(steps: Sequence[Step], kind: str, path: str) -> int:
     return next(at for at, step in enumerate(steps, 1) if step.kind == kind and path in step.path)
 
 
-@pytest.mark.medium
-@pytest.mark.usefixtures("other")
-@pytest.mark.parametrize("deed", ["release"], indirect=True)
-def test_a_release_keeps_what_it_judged_or_refuses_sampled(deed: Deed) -> None:
-    steps = all_steps(deed)
-    some = random.Random(11).sample(range(1, len(steps) + 1), 4)
-    trials = [(at, SWAPS[at % len(SWAPS)], False) for at in some]
-    judged = first(steps, "link", SHARD)
-    trials += [(judged, swap, True) for swap in (flip_a_bit, take_another_build)]
-    sweep(deed, trials)
-
-
 @pytest.mark.slow
 @pytest.mark.usefixtures("other")
 @pytest.mark.parametrize("swap", SWAPS)
@@ -161,8 +149,10 @@ def test_a_release_keeps_what_it_judged_or_refuses_sampled(deed: Deed) -> None:
 def test_a_release_keeps_what_it_judged_or_refuses(
     deed: Deed, swap: Callable[[Deed], None]
 ) -> None:
-    total = len(all_steps(deed))
-    sweep(deed, [(at, swap, at % 5 == 0) for at in range(1, total + 1)])
+    steps = all_steps(deed)
+    judged = first(steps, "link", SHARD)
+    places = range(1, len(steps) + 1)
+    sweep(deed, [(at, swap, at == judged or at % 5 == 0) for at in places])
 
 
 @pytest.mark.slow
