@@ -86,13 +86,6 @@ def never(at: int) -> bool:
 
 
 @pytest.mark.medium
-@pytest.mark.parametrize("deed", ["growth", "adopt-copy", "release"], indirect=True)
-def test_no_gc_disturbs_a_command_sampled(deed: Deed) -> None:
-    total = len(all_steps(deed))
-    sweep(deed, random.Random(5).sample(range(1, total + 1), 2), shared=never)
-
-
-@pytest.mark.medium
 @pytest.mark.parametrize("deed", ["export-tfds", "salvage"], indirect=True)
 def test_a_folder_in_the_making_is_not_taken_for_one_that_was_left(deed: Deed) -> None:
     total = len(all_steps(deed))
@@ -106,7 +99,7 @@ def test_a_folder_in_the_making_is_not_taken_for_one_that_was_left(deed: Deed) -
 @pytest.mark.parametrize("deed", PLAIN, indirect=True)
 def test_no_gc_disturbs_a_command(deed: Deed) -> None:
     total = len(all_steps(deed))
-    chosen = random.Random(6).sample(range(1, total + 1), min(25, total))
+    chosen = random.Random(6).sample(range(1, total + 1), min(26, total))
     sweep(deed, sorted(chosen), shared=never)
 
 

@@ -31,7 +31,6 @@ SAMPLED = (
     *("export-tfds", "export-arrayrecord", "export-parquet"),
     *("release-dvc", "release-stage", "pull"),
 )
-QUICK = (*EVERY[:-1], "growth", "repair", "export-tfds")
 FURTHER = 4
 """One trial of this number goes on to the next command, and to `gc`."""
 
@@ -79,12 +78,6 @@ def test_every_deed_is_killed_here() -> None:
     assert {*EVERY, *SAMPLED} == {*DEEDS, *WITH_DVC} - others
 
 
-@pytest.mark.medium
-@pytest.mark.parametrize("deed", QUICK, indirect=True)
-def test_a_kill_does_no_harm_sampled(deed: Deed) -> None:
-    sweep(deed, sample(deed, 3, seed=1))
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("deed", EVERY, indirect=True)
 def test_a_kill_at_any_step_does_no_harm(deed: Deed) -> None:
@@ -94,7 +87,7 @@ def test_a_kill_at_any_step_does_no_harm(deed: Deed) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("deed", SAMPLED, indirect=True)
 def test_a_kill_does_no_harm(deed: Deed) -> None:
-    sweep(deed, sample(deed, 14, seed=2))
+    sweep(deed, sample(deed, 14 if deed.with_dvc else 16, seed=2))
 
 
 @pytest.mark.slow
