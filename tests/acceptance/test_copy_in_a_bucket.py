@@ -27,7 +27,7 @@ def root(tmp_path: Path) -> Path:
     """A registry with a release, of which a shard is sent in several parts."""
     registry = tfrecreg.init(tmp_path / "r", with_dvc=False)
     noise = random.Random(1)
-    rows = [{"n": number, "x": noise.randbytes(150_000 * number)} for number in range(25)]
+    rows = [{"n": number, "x": noise.randbytes(120_000 * number)} for number in range(25)]
     registry["numbers"].build(data={"train": rows}, shards=2, progress=False)
     registry["numbers"].release("1.0.0", progress=False)
     return tmp_path / "r"
@@ -54,7 +54,6 @@ def test_a_copy_is_sent_and_read(s3: S3, root: Path, tmp_path: Path) -> None:
 
     report = json.loads(run("check", URL, "--json", port=s3.port, cwd=tmp_path))
     assert (report["status"], report["findings"]) == ("pass", [])
-    assert release.manifest.content in run("digest", URL, port=s3.port, cwd=tmp_path)
     assert run("-c", READ, port=s3.port, cwd=tmp_path).split() == ["25", "300"]
     head = json.loads(run("head", URL, "-n", "1", "--json", port=s3.port, cwd=tmp_path))
     assert len(head["records"]) == 1
