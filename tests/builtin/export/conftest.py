@@ -131,7 +131,7 @@ def _install(venv: Path, packages: Sequence[str], variable: str) -> None:
             )
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def read_tfds(tfds_python: str) -> Callable[..., Any]:
     """``read_tfds(folder, …)``: what `read_tfds.py` prints of exported folders."""
 

@@ -98,14 +98,18 @@ def digits(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def test_digits_come_back_pixel_by_pixel(digits: Path, tmp_path: Path, read_tfds) -> None:
-    registry = open_registry(digits)
-    for name in ("digits", "digits_gzip"):
-        export(registry, f"{name}@1.2.3", tmp_path / name)
-    export(registry, "digits", tmp_path / "build")
-    plain, unpacked, build = read_tfds(
-        tmp_path / "digits", tmp_path / "digits_gzip", tmp_path / "build"
-    )
+@pytest.fixture(scope="module")
+def exported(digits: Path, tmp_path_factory: pytest.TempPathFactory, read_tfds) -> list[Any]:
+    """What TFDS reads of the release, of its gzip, of the build and of the raw pixels."""
+    folders = []
+    for reference in ("digits@latest", "digits_gzip@1.2.3", "digits", "digits_raw"):
+        folders.append(tmp_path_factory.mktemp("exported") / "out")
+        export(open_registry(digits), reference, folders[-1])
+    return [*read_tfds(*folders), folders[0]]
+
+
+def test_digits_come_back_pixel_by_pixel(digits: Path, exported: list[Any]) -> None:
+    plain, unpacked, build, *_ = exported
     for split, word, count in (("train", "train", TRAIN), ("test", "t10k", TEST)):
         pixels = idx(digits / f"raw/{word}-images-idx3-ubyte.gz")
         labels = idx(digits / f"raw/{word}-labels-idx1-ubyte.gz")
@@ -129,11 +133,8 @@ def test_digits_come_back_pixel_by_pixel(digits: Path, tmp_path: Path, read_tfds
         assert plain["splits"][split] == build["splits"][split]
 
 
-def test_what_tfds_knows_of_the_digits(digits: Path, tmp_path: Path, read_tfds) -> None:
-    registry = open_registry(digits)
-    export(registry, "digits@latest", tmp_path / "out")
-    export(registry, "digits_raw", tmp_path / "raw")
-    found, raw = read_tfds(tmp_path / "out", tmp_path / "raw")
+def test_what_tfds_knows_of_the_digits(digits: Path, exported: list[Any]) -> None:
+    found, _, _, raw, folder = exported
     assert (found["name"], found["version"]) == ("digits", "1.2.3")
     assert found["description"] == "Drawn digits. Über digits."
     assert found["citation"] == "@misc{digits}"
@@ -144,7 +145,7 @@ def test_what_tfds_knows_of_the_digits(digits: Path, tmp_path: Path, read_tfds) 
     assert found["supervised_keys"] == ["image/encoded", "image/class/label"]
     assert found["names"]["image/class/label"] == list("0123456789")
     assert found["features"]["image/encoded"] == "Image(shape=(28, 28, 1), dtype=uint8)"
-    shards = list((tmp_path / "out").glob("*.tfrecord-*"))
+    shards = list(folder.glob("*.tfrecord-*"))
     framing = 16 * (TRAIN + TEST)
     assert found["dataset_size"] == sum(path.stat().st_size for path in shards) - framing
     stored = sum(path.stat().st_size for path in (digits / "raw").iterdir())
@@ -340,6 +341,6 @@ def test_the_page_on_export_works_as_written(digits: Path, tmp_path: Path, run_t
     blocks = re.findall(r"^```python\n(.*?)^```$", DOCS.read_text("utf-8"), re.M | re.S)
     blocks = [block for block in blocks if "import tensorflow_datasets" in block]
     assert len(blocks) == 2
-    for block in blocks:
-        done = run_tfds("-c", block, cwd=tmp_path)
-        assert done.returncode == 0, done.stderr[-4000:]
+    program = "\n".join(f"exec({block!r}, {{}})" for block in blocks)
+    done = run_tfds("-c", program, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr[-4000:]
