@@ -55,7 +55,8 @@ def test_another_repository_gets_and_imports_a_release(tmp_path: Path, below: st
 
     second(f"dvc artifacts get ../first {name} --rev v1.0.0 --out got")
     assert tree(second.root / "got") == one
-    assert "pass: 0 errors" in second("tfrecreg check got")
+    if not below:
+        assert "pass: 0 errors" in second("tfrecreg check got")
     second(f"dvc artifacts get ../first {name} --out newest")
     assert tree(second.root / "newest") == two
 
@@ -66,6 +67,8 @@ def test_another_repository_gets_and_imports_a_release(tmp_path: Path, below: st
     assert f"rev: {tag}@v1.0.0" in (second.root / "data/digits.dvc").read_text()
     second(f"dvc update --rev {tag}@v2.0.0 data/digits.dvc")
     assert tree(second.root / "data/digits") == two
+    if below:
+        return  # what follows does not depend on the registry's folder
     assert "pass: 0 errors" in second("tfrecreg check data/digits")
 
     victim = second.root / "data/digits/digits-train.tfrecord-00001-of-00002"
