@@ -22,16 +22,6 @@ from tfrecreg.cli.main import main
 sys.exit(main(sys.argv[2:]))
 """
 
-LOAD = """
-import sys
-sys.modules["tensorflow"] = None
-import tfrecreg
-try:
-    tfrecreg.load("digits", "train", registry=sys.argv[1])
-except tfrecreg.TfrecregError as error:
-    print(type(error).__name__, error.exit_code, error.message, error.hint, sep="\\n")
-"""
-
 HEAVY = "tensorflow,tensorflow_data_validation,apache_beam,pandas,pyarrow,PIL,torch,pycocotools"
 
 
@@ -39,17 +29,6 @@ HEAVY = "tensorflow,tensorflow_data_validation,apache_beam,pandas,pyarrow,PIL,to
 def python(tmp_path: Path) -> Interpreter:
     path = f"{CHECKOUT}:{CHECKOUT / 'plugins'}:{tmp_path}"
     return Interpreter(sys.executable, plain_environment(tmp_path, PYTHONPATH=path))
-
-
-@pytest.mark.medium
-def test_loading_needs_tensorflow(python: Interpreter, digits_original: Path) -> None:
-    done = python.run("-c", LOAD, digits_original)
-    assert done.out.splitlines() == [
-        "MissingExtraError",
-        "3",
-        "loading with tf.data needs the extra `tf`, which is not installed",
-        install_command(extra="tf"),
-    ], done.err
 
 
 @pytest.mark.medium

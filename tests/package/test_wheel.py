@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 import sysconfig
 import tarfile
@@ -176,12 +175,7 @@ class TestWithoutACompiler:
         expected = installed.tfrecreg("check", "--json", *copies)
         found = python.tfrecreg("check", "--json", *copies)
         assert (found.code, found.out) == (1, expected.out), found.err
-
-
-@pytest.mark.medium
-def test_the_build_can_be_told_not_to_compile(tmp_path: Path) -> None:
-    env = {**os.environ, "TFRECREG_NO_COMPILE": "1"}
-    assert make_wheel(tmp_path, env).name.endswith("-py3-none-any.whl")
+        assert found.out.count('"CRC002"') == len(copies)
 
 
 @pytest.mark.medium
@@ -249,18 +243,3 @@ def test_the_wheel_reads_its_own_schemas(
         "-c", READ_SCHEMA, package.replace("/", "."), schema.removesuffix(".pbtxt")
     )
     assert done.out.encode() == files[f"{package}/{schema}"], done.err
-
-
-@pytest.mark.medium
-def test_the_wheel_tells_a_sound_shard_from_a_damaged_one(
-    installed: Interpreter, digits_original: Path, tmp_path: Path
-) -> None:
-    shard = digits_original / "data/digits/digits-test.tfrecord-00001-of-00002"
-    done = installed.tfrecreg("check", "--only", "crc", shard)
-    assert done.code == 0, done.err
-    copy = tmp_path / shard.name
-    copy.write_bytes(shard.read_bytes())
-    flip(copy, 100)
-    done = installed.tfrecreg("check", "--only", "crc", copy)
-    assert done.code == 1, done.err
-    assert "CRC002" in done.out
