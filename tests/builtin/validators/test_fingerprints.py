@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from check_support import Digits, framed
+from check_support import Digits
 from duplicates_support import codes, image, record, write
 from memory_support import PRINT_PEAK, on_linux
 
@@ -27,6 +27,7 @@ from tfrecreg.core.check.options import CheckOptions
 from tfrecreg.core.check.run import check
 from tfrecreg.core.check.scan.run import run_scan
 from tfrecreg.core.records.batch import RecordBatch
+from tfrecreg.core.records.framing import frame_header, masked_crc
 from tfrecreg.core.registry.find import bare_files, target_of
 from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.workers.local import LocalEngine
@@ -155,12 +156,14 @@ def peak(folder: Path) -> tuple[list[int], float]:
 
 def many(folder: Path, records: int, shards: int) -> None:
     """Tiny records, of which every thousandth is the same."""
+    header = frame_header(9)
     for shard in range(shards):
         path = folder / f"x-train.tfrecord-{shard:05d}-of-{shards:05d}"
         with path.open("wb") as file:
             for number in range(records // shards):
                 value = shard << 32 | number if number % 1000 else 1 << 63
-                file.write(framed(b"\xff" + value.to_bytes(8, "little")))
+                payload = b"\xff" + value.to_bytes(8, "little")
+                file.write(header + payload + masked_crc(payload).to_bytes(4, "little"))
 
 
 @on_linux
