@@ -8,6 +8,7 @@ import struct
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -29,7 +30,8 @@ PART = 2_500
 
 @pytest.fixture(scope="module")
 def tensorflow() -> Iterator[OtherReader]:
-    pytest.importorskip("tensorflow", reason="the extra `tf` is not installed")
+    if find_spec("tensorflow") is None:
+        pytest.skip("the extra `tf` is not installed")
     with OtherReader("tensorflow") as reader:
         yield reader
 

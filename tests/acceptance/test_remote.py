@@ -6,6 +6,7 @@ import json
 import pickle
 import random
 from collections.abc import Callable, Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -94,8 +95,6 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
 @pytest.mark.parametrize("name", COMMANDS)
 @pytest.mark.sweep
 def test_failing_requests_change_no_result(name: str, s3: S3, lake: Path, tmp_path: Path) -> None:
-    if name == "stats":
-        pytest.importorskip("tensorflow_data_validation")
     (tmp_path / "local").mkdir()
     (tmp_path / "remote").mkdir()
     local_arguments = [each.replace("@/", f"{lake}/") for each in COMMANDS[name]]
@@ -241,8 +240,8 @@ print(sum(len(batch["image/class/label"]) for batch in found), found.cardinality
 """
 
 
+@pytest.mark.skipif(find_spec("tensorflow") is None, reason="the extra `tf` is missing")
 def test_load_copies_a_build_into_the_cache(s3: S3, lake: Path, tmp_path: Path) -> None:
-    pytest.importorskip("tensorflow")
     done = run("-c", LOAD, "s3://lake/build", port=s3.port, home=tmp_path)
     assert (done.code, done.out) == (0, "200 4\n"), done.err
     (folder,) = (tmp_path / "cache/tfrecreg/remote").iterdir()

@@ -12,6 +12,7 @@ import sys
 from base64 import b64decode
 from collections.abc import Callable
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from textwrap import dedent
 
@@ -181,8 +182,8 @@ def test_training_gets_its_arrays(registry: Path, site: dict[str, str], build: B
 
 
 @pytest.mark.medium
+@pytest.mark.skipif(find_spec("tensorflow") is None, reason="the extra `tf` is missing")
 def test_load_calls_it(registry: Path, site: dict[str, str], build: Build) -> None:
-    pytest.importorskip("tensorflow", reason="the extra `tf` is not installed")
     code = """
         import tensorflow
         import tfrecreg

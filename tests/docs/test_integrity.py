@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 
@@ -64,9 +65,9 @@ def _install(venv: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(find_spec("tensorflow") is None, reason="the extra `tf` is missing")
+@pytest.mark.skipif(find_spec("apache_beam") is None, reason="the extra `beam` is missing")
 def test_the_table_is_what_the_readers_do_today(tfrecord_python: str) -> None:
-    pytest.importorskip("tensorflow", reason="the extra `tf` is not installed")
-    pytest.importorskip("apache_beam", reason="the extra `beam` is not installed")
     program = [sys.executable, str(DOCS / "integrity_table.py")]
     done = subprocess.run(
         [*program, "--tfrecord", tfrecord_python, "--check"],
@@ -109,9 +110,9 @@ def test_the_page_explains_every_outcome() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(find_spec("tensorflow") is None, reason="the extra `tf` is missing")
+@pytest.mark.skipif(find_spec("dvc") is None, reason="the extra `dvc` is missing")
 def test_the_table_by_way_of_asking_is_what_is_found_today() -> None:
-    pytest.importorskip("tensorflow", reason="the extra `tf` is not installed")
-    pytest.importorskip("dvc", reason="the extra `dvc` is not installed")
     program = [sys.executable, str(DOCS / "integrity_ways.py"), "--check"]
     done = subprocess.run(program, capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, done.stderr[-20_000:]

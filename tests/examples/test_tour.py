@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 
 import nbformat
@@ -19,8 +20,8 @@ def test_the_notebook_is_kept_without_outputs() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(find_spec("tensorflow") is None, reason="the extra `tf` is missing")
 def test_the_notebook_runs_and_shows_what_it_makes(tmp_path: Path) -> None:
-    pytest.importorskip("tensorflow", reason="the extra `tf` is not installed")
     notebook = nbformat.read(TOUR, as_version=4)
     NotebookClient(notebook, kernel_name="python3", timeout=300).execute(cwd=str(tmp_path))
     shown = {
