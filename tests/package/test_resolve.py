@@ -4,19 +4,15 @@ Promised are three minutes for `all` and one for any other extra, on a machine w
 do. Without bounds pip tries releases of a hundred packages for longer than anybody waits: what
 these tests catch. They grant four times as much, so that a busy machine does not fail them.
 
-No more resolvers run at once than there are processors, whatever `-n` says. A Python that this
-machine lacks is skipped, and so is everything where no index is reached.
+A Python that this machine lacks is skipped, and so is everything where no index is reached.
 """
 
 from __future__ import annotations
 
-import fcntl
 import json
-import os
 import platform
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -37,28 +33,24 @@ EXTRAS = set(
 """Those that users ask for. `make` installs `dev`, with pins. With Python 3.10 and 3.11, `tfdv` is
 `tfdv-1-16`, which is empty with others."""
 LARGE = {"all", "tfdv"}
+LIGHT = {"arrayrecord", "coco", "images", "media", "parquet", "query", "remote", "view", "yaml"}
+"""Those that take a second or two each are resolved together."""
 OLD = ("3.10", "3.11")
 """Pythons with which `all` has what `tfdv` asks for, so `tfdv` is not resolved again."""
 CASES = [
     (version, extra)
     for version in PYTHONS
-    for extra in sorted(EXTRAS if version in (PYTHONS[0], PYTHONS[-1]) else LARGE)
+    for extra in (
+        [*sorted(EXTRAS - LIGHT), ",".join(sorted(EXTRAS & LIGHT))]
+        if version in (PYTHONS[0], PYTHONS[-1])
+        else sorted(LARGE)
+    )
     if extra != "tfdv" or version not in OLD
 ]
 """All extras with the oldest and the newest Python, the large ones with the others."""
 SECONDS, LONGEST = 240, {"all": 720}
 """Four times what is promised: without the bounds it is more than ten minutes."""
 TFDV = "tensorflow-data-validation"
-
-
-@pytest.fixture(autouse=True)
-def processor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """A resolver has a processor that no resolver of another process of these tests has."""
-    number = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]) % (os.cpu_count() or 1)
-    lock = tmp_path_factory.getbasetemp().parent / f"resolver-{number}.lock"
-    with lock.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
 
 
 def pip(python: Path, *arguments: str, seconds: float = 600) -> subprocess.CompletedProcess[str]:
