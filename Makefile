@@ -21,6 +21,8 @@ FORKS = $(addprefix tests/,acceptance/test_faults.py acceptance/test_fault_steps
 	builtin/training/test_killed_runs.py)
 # The longest tests, which begin first so that no processor waits at the end.
 LONG = tests/package tests/examples
+# The plugin guide without pip: `test-versions` has it, and a slow test types the guide word for word.
+GUIDE = tests/plugins/test_guide.py::test_the_guide_works_as_it_stands
 # The tests in which versions show: pickle, processes, threads, NumPy, images, TensorFlow, TFDV, DVC.
 # Those of plugins run apart: they import Arrow, and on Python 3.13 a fork of a process that has it and
 # TensorFlow can crash when it clears what is registered with atexit.
@@ -69,7 +71,7 @@ test-forks: $(VENV)/.installed
 	$(IN_MEMORY) $(BIN)/python -m pytest -q -n $(JOBS) -m "slow or medium" $(FORKS) $(BASE_TEMP)
 
 test-rest: $(VENV)/.installed
-	$(IN_MEMORY) $(BIN)/python -m pytest -q -n $(SLOW_JOBS) -m "slow or medium" $(FORKS:%=--ignore=%) $(LONG) tests $(BASE_TEMP)
+	$(IN_MEMORY) $(BIN)/python -m pytest -q -n $(SLOW_JOBS) -m "slow or medium" $(FORKS:%=--ignore=%) --deselect $(GUIDE) $(LONG) tests $(BASE_TEMP)
 
 test-versions: $(VENV)/.installed ## Run the tests in which versions show, without sweeps
 	$(IN_MEMORY) $(BIN)/python -m pytest -q -n $(JOBS) -m "not slow" tests/plugins $(BASE_TEMP)
