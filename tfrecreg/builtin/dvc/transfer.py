@@ -20,7 +20,6 @@ from tfrecreg.core.registry.registry import Dataset, Registry, not_yanked
 from tfrecreg.core.registry.transaction import transaction
 from tfrecreg.core.storage.interface import Storage
 from tfrecreg.core.storage.local import LocalStorage
-from tfrecreg.core.storage.writer import is_temporary
 from tfrecreg.core.values.errors import MissingFileError, RefusedError, UsageError
 from tfrecreg.core.values.progress import SILENT, Progress, working
 from tfrecreg.core.values.reference import parse_reference, parse_version
@@ -184,17 +183,14 @@ def _in_dvc(release: Release) -> str | None:
 
 def _pull(release: Release, target: str, remote: str | None, progress: Progress) -> PullResult:
     """Fetch a release into a folder of the registry, unless it is already there."""
-    storage, files = release.registry.storage, release.manifest.entries
+    files = release.manifest.entries
     result = PullResult(name=release.name, folder=target, files=0, bytes=0, verified=len(files) + 1)
     if _is_here(release, target, progress):
         return result
     dvc_folder(release.dataset, release.manifest)  # raises before anything is done
     with transaction(release.dataset, progress) as change, change.stage("pull") as staged:
         fetched = _take_from_dvc(release, staged, remote, progress)
-        for entry in list(storage.list(target)):  # files that no manifest lists are kept
-            path = entry.path.removeprefix(f"{target}/")
-            if entry.kind == "file" and staged.stat(path) is None and not is_temporary(path):
-                staged.link(entry.path, path, origin=storage)
+        change.carry_over(target, staged, release.manifest)
         change.replace(target, staged, release.manifest)
     size = sum(each.bytes for each in files.values())
     return replace(result, files=len(files) + 1, bytes=size, fetched=fetched)

@@ -386,11 +386,7 @@ def repair(
                     progress=progress,
                 )
                 restored += _small_files(dataset, manifest, wrong, stage, backup)
-                # The other files come from the old folder, with files that no manifest lists:
-                # repair must not remove them.
-                for entry in here.list():
-                    if entry.kind != "dir" and stage.stat(entry.path) is None:
-                        stage.link(entry.path, entry.path, origin=here)
+                change.carry_over(folder, stage, manifest)
                 change.replace(folder, stage, manifest)
         return RepairResult(
             reference=resolved.name,

@@ -137,6 +137,17 @@ class Transaction:
             if name.startswith(_PLAN):
                 self._discard(name)
 
+    def carry_over(self, folder: str, staged: Storage, manifest: Manifest) -> None:
+        """Take the rest of a folder into `staged`: sound files, and everything that no manifest
+        lists, except temporary files of killed writers.
+        """
+        listed = {*manifest.entries, MANIFEST_NAME}
+        for entry in list(self._storage.list(folder)):
+            path = entry.path.removeprefix(f"{folder}/")
+            if entry.kind != "dir" and staged.stat(path) is None and not is_temporary(path):
+                # A listed file may be a link to DVC's cache; other links belong to the user.
+                staged.link(entry.path, path, origin=self._storage, follow=path in listed)
+
     def replace(
         self,
         folder: str,

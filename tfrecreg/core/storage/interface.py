@@ -215,9 +215,14 @@ class Storage(Readable, Protocol):
     def sync_dir(self, path: str) -> None:
         """Make the names in a folder durable."""
 
-    def link(self, source: str, target: str, *, origin: Readable | None = None) -> None:
+    def link(
+        self, source: str, target: str, *, origin: Readable | None = None, follow: bool = True
+    ) -> None:
         """Create `target` as a hard link to the file `source` of `origin`, a local storage. The
         name `target` must be free. If the link fails, the file is copied.
+
+        Unless `follow` is set, a symbolic link becomes another one to the same place, and a FIFO, a
+        socket or a device gets another name.
         """
 
     def remove(self, path: str) -> None:

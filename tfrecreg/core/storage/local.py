@@ -181,9 +181,20 @@ class LocalStorage(Storage):
         with translated("sync", full):
             sync_folder(full)
 
-    def link(self, source: str, target: str, *, origin: Readable | None = None) -> None:
+    def link(
+        self, source: str, target: str, *, origin: Readable | None = None, follow: bool = True
+    ) -> None:
         new = self._own(target)
         full = locate(self.root if origin is None else origin.root, source)
+        if not (follow or stat.S_ISREG(_mode(full) or 0)):
+            with translated("link", new):
+                make_folders(os.path.dirname(new))
+                if os.path.islink(full):
+                    os.symlink(os.readlink(full), new)
+                else:
+                    os.link(full, new)
+                sync_folder(os.path.dirname(new))
+            return
         with LocalReader(full) as reader:
             try:
                 make_folders(os.path.dirname(new))
