@@ -116,6 +116,7 @@ def test_array_record_files_are_named_and_declared_as_tfds_does(
         {**boxes(2), "box/xmax": float_feature([0.5])},
         {**boxes(1), "box/xmax": int64_feature([1])},
         {**boxes(1), "box": float_feature([0.5])},
+        {"box": float_feature([0.0, 0.5, 1.0, 1.0])},
     ],
 )
 def test_boxes_that_lack_a_side_are_refused(

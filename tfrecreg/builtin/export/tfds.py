@@ -127,10 +127,10 @@ class TfdsRecords(RecordFormat):
 
 
 def _join(prefix: str, features: dict[str, Feature], where: str) -> None:
-    """Join the sides of a record's boxes into one feature. Does nothing if there are no sides."""
+    """Join the sides of a record's boxes into one feature. A record without boxes is unchanged."""
     names = [f"{prefix}/{side}" for side in SIDES]
     sides = [features[name] for name in names if name in features]
-    if not sides:
+    if not sides and prefix not in features:
         return
     lengths = {each.count if each.kind is Kind.FLOAT else -1 for each in sides}
     if len(sides) < len(SIDES) or len(lengths) > 1 or lengths == {-1} or prefix in features:
