@@ -89,6 +89,9 @@ def test_boxes_become_one_feature_and_no_number_changes(things: Registry, tmp_pa
         },
     }
     assert features["image/encoded"]["image"]["shape"]["dimensions"] == ["3", "4", "3"]
+    splits = json.loads((tmp_path / "out/dataset_info.json").read_text())["splits"]
+    sizes = {each["name"]: each["numBytes"] for each in splits}
+    assert sizes == dict.fromkeys(("test", "train"), str(sum(map(len, first))))
 
 
 def test_array_record_files_are_named_and_declared_as_tfds_does(

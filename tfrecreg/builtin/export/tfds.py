@@ -10,7 +10,8 @@ separates them again, so the content digest stays the same.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any, ClassVar, Literal
@@ -62,6 +63,15 @@ def box_prefixes(schema: Schema) -> tuple[str, ...]:
     return tuple(each for each in found if {f"{each}/{side}" for side in SIDES} <= floats)
 
 
+@dataclass(slots=True)
+class Seen:
+    """What is known about the records of an exported shard. Picklable."""
+
+    images: dict[str, ImagesSeen]
+    """What the images of each feature have in common."""
+    payload_bytes: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class TfdsRecords(RecordFormat):
     """Writes and reads shards. Picklable."""
@@ -72,9 +82,9 @@ class TfdsRecords(RecordFormat):
     images: tuple[str, ...]
     """Features with images whose headers are read."""
 
-    def write(self, task: ShardToExport, records: Iterator[ShardRecord]) -> dict[str, ImagesSeen]:
-        """Write all records. Returns what the images of each feature have in common."""
-        seen = {name: ImagesSeen() for name in self.images}
+    def write(self, task: ShardToExport, records: Iterator[ShardRecord]) -> Seen:
+        """Write all records."""
+        seen = Seen({name: ImagesSeen() for name in self.images})
         made = self._made(task, records, seen)
         if self.file_format == "array_record":
             self._arrays().write(task, made)
@@ -99,7 +109,7 @@ class TfdsRecords(RecordFormat):
             yield encode(features)
 
     def _made(
-        self, task: ShardToExport, records: Iterator[ShardRecord], seen: Mapping[str, ImagesSeen]
+        self, task: ShardToExport, records: Iterator[ShardRecord], seen: Seen
     ) -> Iterator[ShardRecord]:
         for record in records:
             where = f"record {record.number} of `{safe(task.entry.path)}`"
@@ -110,14 +120,13 @@ class TfdsRecords(RecordFormat):
                     f"{where} of `{task.reference}` is not a tf.train.Example",
                     hint="`--to arrayrecord` exports any payload",
                 ) from None
-            for name, images in seen.items():
+            for name, images in seen.images.items():
                 images.add_value(features.get(name), where)
-            if not self.boxes:
-                yield record
-                continue
             for prefix in self.boxes:
                 _join(prefix, features, where)
-            yield ShardRecord(record.number, encode(features))
+            payload = encode(features) if self.boxes else record.payload
+            seen.payload_bytes += len(payload)
+            yield ShardRecord(record.number, payload)
 
     def _arrays(self) -> Any:
         # The library belongs to an extra, which the other format does not need.
@@ -217,7 +226,7 @@ class TfdsExporter(RecordExporter):
         dataset, manifest = self.dataset, self.dataset.manifest
         seen = {name: ImagesSeen() for name in dataset.schema.images()}
         for each in shards:
-            for name, images in each.seen.items():
+            for name, images in each.seen.images.items():
                 seen[name].merge(images)
         connectors = make_connectors(dataset.schema, manifest.labels, seen)
         if self.options.boxes:
@@ -259,7 +268,7 @@ class PlainShards:
                     else:
                         images.add_value(example.get(name), where)
 
-        return export_plain(task, see if seen else None, seen)
+        return export_plain(task, see if seen else None, Seen(seen, task.entry.payload_bytes))
 
 
 def dataset_info(
@@ -271,8 +280,10 @@ def dataset_info(
     """The content of `dataset_info.json`."""
     manifest, config, version = dataset.manifest, dataset.config, dataset.version
     lengths: dict[str, list[str]] = {split.name: [] for split in manifest.splits}
+    sizes = Counter[str]()
     for each in shards:
         lengths[each.entry.split].append(str(each.entry.records))
+        sizes[each.entry.split] += each.seen.payload_bytes
     info: Json = {
         "name": manifest.dataset,
         "version": version,
@@ -285,7 +296,7 @@ def dataset_info(
                 "filepathTemplate": _TEMPLATE,
                 "shardLengths": lengths[split.name],
                 # TFDS counts the payloads without framing.
-                "numBytes": str(split.payload_bytes),
+                "numBytes": str(sizes[split.name]),
             }
             for split in manifest.splits
         ],
