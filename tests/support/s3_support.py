@@ -70,9 +70,11 @@ def s3_server(kind: str = "moto") -> Iterator[S3]:
 
 
 @contextlib.contextmanager
-def web_server(files: Mapping[str, bytes], *, ranges: bool = True) -> Iterator[int]:
+def web_server(
+    files: Mapping[str, bytes], *, ranges: bool = True, sizes: bool = True
+) -> Iterator[int]:
     """The port of a web server with files by path. `/secret/` needs a signature. The files may be
-    changed while it runs.
+    changed while it runs. Unless `sizes` is set, it states no sizes.
     """
 
     def answer(request: BaseHTTPRequestHandler) -> None:
@@ -87,7 +89,10 @@ def web_server(files: Mapping[str, bytes], *, ranges: bool = True) -> Iterator[i
         if status == 200 and ranges and wanted:
             status, part = 206, part[int(wanted[1]) : int(wanted[2]) + 1]
         request.send_response(status)
-        request.send_header("Content-Length", str(len(part)))
+        if sizes:
+            request.send_header("Content-Length", str(len(part)))
+        else:
+            request.close_connection = True
         request.send_header("ETag", f'"{zlib.crc32(body or b"")}"')
         request.end_headers()
         if request.command == "GET":

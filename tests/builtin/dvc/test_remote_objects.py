@@ -55,6 +55,14 @@ def test_a_web_server_that_lists_nothing_is_asked_for_each_object(tmp_path: Path
         assert remote.digest(ONE) is None
 
 
+def test_what_a_web_server_gives_without_a_size_is_read() -> None:
+    files = {f"/dvc/{oid[:2]}/{oid[2:]}": data for oid, data in DATA.items()}
+    with web_server(files, sizes=False) as port:
+        remote = RemoteObjects(database("http", f"http://127.0.0.1:{port}/dvc"))
+        assert faults(remote, content=False) == {}
+        assert remote.verified == Verified(listed=3, read=3, bytes=sum(map(len, DATA.values())))
+
+
 def test_a_folder_is_listed_by_prefixes(tmp_path: Path) -> None:
     remote = RemoteObjects(database("folder", str(tmp_path)))
     assert faults(remote, content=False) == dict.fromkeys(DATA, "")

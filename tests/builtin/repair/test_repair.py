@@ -152,7 +152,7 @@ def test_sound_files_and_files_that_no_manifest_lists_stay(digits_registry: Path
     assert (result.shards, result.files) == ((), ())
     assert place.stat().st_ino == folder
     (place / "notes.txt").write_text("mine")
-    links = {"previews": "..", "nowhere": "gone", "shards/first": FIRST}
+    links = {"previews": Path(".."), "nowhere": Path("gone"), "shards/first": Path(FIRST)}
     (place / "shards").mkdir()
     for name, target in links.items():
         (place / name).symlink_to(target)
@@ -160,7 +160,7 @@ def test_sound_files_and_files_that_no_manifest_lists_stay(digits_registry: Path
     flip(place / FIRST, 5100)
     repaired(digits_registry)
     assert (place / "notes.txt").read_text() == "mine"
-    assert {name: os.readlink(place / name) for name in links} == links
+    assert {name: (place / name).readlink() for name in links} == links
     assert (place / "pipe").is_fifo()
     assert (place / FIRST.replace("train", "test")).stat().st_ino == shard
 

@@ -37,8 +37,8 @@ _T = TypeVar("_T")
 class RemoteObject(NamedTuple):
     """An object that a listing of a remote contains."""
 
-    size: int
-    """Size in bytes."""
+    size: int | None
+    """Size in bytes; None if the store does not state it."""
     md5: str | None
     """The checksum that the store states, if it looks like an MD5. It may not match the bytes."""
 
@@ -118,9 +118,10 @@ class RemoteObjects:
         doubtful = []
         for oid, each in found.items():
             size = sizes[oid]
-            if size is not None and each.size != size:
+            known = None not in (size, each.size)
+            if known and each.size != size:
                 faults[oid] = f"has {each.size} bytes but should have {size}"
-            elif size is None or content:
+            elif content or not known:
                 if each.md5 is not None:
                     self._checksums.add(oid)
                 # An equal checksum proves that the bytes are right. Another one proves nothing:
@@ -131,7 +132,7 @@ class RemoteObjects:
             return faults
         with working(progress, "reading the remote", len(doubtful), "objects"):
             for oid, digest in zip(doubtful, in_threads(self.digest, doubtful), strict=True):
-                size = found[oid].size
+                size = found[oid].size or sizes[oid] or 0
                 self._read[oid] = size
                 progress.advance(1, size)
                 if digest is None:
@@ -197,7 +198,8 @@ def _md5_of(stream: BinaryIO) -> str:
 
 
 def _listed(info: Mapping[str, Any]) -> RemoteObject:
-    return RemoteObject(int(info.get("size") or 0), _stated_md5(info))
+    size = info.get("size")
+    return RemoteObject(None if size is None else int(size), _stated_md5(info))
 
 
 def _stated_md5(info: Mapping[str, Any]) -> str | None:
