@@ -144,6 +144,9 @@ def test_a_cache_that_others_may_use_is_left_alone(story: Any, tmp_path: Path, h
 
 def test_the_command(story: Any, capsys: pytest.CaptureFixture[str]) -> None:
     other = with_copy(story)
-    assert main(["-C", str(other.root), "gc", "--apply", "--json"]) == 0
+    config = other.root / ".dvc/config"
+    config.write_text(config.read_text().replace("remote = store\n", ""))  # no default
+    options = ["--apply", "--remote", "store", "--json"]
+    assert main(["-C", str(other.root), "gc", *options]) == 0
     (found,) = json.loads(capsys.readouterr().out)["items"]
     assert (found["kind"], found["verified"]) == ("version", len(story.objects("1.0.0")))

@@ -252,13 +252,18 @@ def shared_folder(root: str) -> str:
 
 
 def stale(
-    root: str, kept: Collection[str], linked: Collection[str], refs: Sequence[str], mark: str
+    root: str,
+    kept: Collection[str],
+    linked: Collection[str],
+    refs: Sequence[str],
+    mark: str,
+    remote: str | None,
 ) -> list[Path]:
     """The cached objects of each unreferenced folder that contains the file `mark`. To remove the
     objects, take DVC's lock before this call, and release it after the removal.
 
-    If the cache lacks the list of a referenced folder, the list is read from the default remote. If
-    the remote lacks it as well, the result is empty.
+    If the cache lacks the list of a referenced folder, the list is read from the remote. If the
+    remote lacks it as well, the result is empty.
     """
     with opened(root, "dvc gc") as repo:
         cache = repo.cache.local
@@ -266,7 +271,7 @@ def stale(
         for value in [value for value in marked if value.endswith(DIR_SUFFIX)]:
             data = cached_list(cache, value)
             if data is None and remote_names(repo):
-                data = remote_objects(repo, None, "fetch")[0].read_list(value)
+                data = remote_objects(repo, remote, "fetch")[0].read_list(value)
             if data is None:
                 return []  # its files are unknown
             marked.update(files_in(data).values())

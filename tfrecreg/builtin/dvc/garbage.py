@@ -68,7 +68,7 @@ def gc(
     """
     with removal(registry, progress) as change:
         manifests = list(_manifests(registry))
-        in_cache = list(_in_cache(registry, manifests, progress))
+        in_cache = list(_in_cache(registry, manifests, remote, progress))
         doomed = [
             *_left_behind(registry),
             *_versions(registry, remote, content=apply, progress=progress),
@@ -168,7 +168,7 @@ def _unnamed(registry: Registry, manifests: list[Manifest]) -> Iterator[Unneeded
 
 
 def _in_cache(
-    registry: Registry, manifests: list[Manifest], progress: Progress
+    registry: Registry, manifests: list[Manifest], remote: str | None, progress: Progress
 ) -> Iterator[Unneeded]:
     """Temporary files of killed commands in DVC's cache, and the cache's unreferenced objects."""
     root = registry.storage.root
@@ -190,5 +190,6 @@ def _in_cache(
         for entry in registry.storage.list(folder)
         if entry.kind == "link"
     }
-    for path in cache.stale(root, kept, linked, git.commits_of_refs(root), MANIFEST_NAME):
+    refs = git.commits_of_refs(root)
+    for path in cache.stale(root, kept, linked, refs, MANIFEST_NAME, remote):
         yield Unneeded("dvc", str(path), path.stat().st_size, "no release and no pointer")
