@@ -43,10 +43,13 @@ def test_releases_are_as_they_were_committed(cli, committed: Path, converted: Pa
 def test_the_next_release_adds_what_an_older_registry_lacks(cli, committed: Path) -> None:
     own = b"*.json linguist-generated\n*.yanks.jsonl merge=union"
     (committed / ATTRIBUTES).write_bytes(own)
+    (committed / "schemas").rename(committed / "my schemas")
+    config = committed / "datasets/digits.toml"
+    config.write_text(f'schema = "my schemas/digits.pbtxt"\n{config.read_text()}')
     assert cli("build", "digits", "--shards", "1", "--base", "none").code == 0
     done = cli("release", "digits")
     assert done.code == 0, done.err
-    assert f"  git add registry/digits/1.0.1 {ATTRIBUTES} schemas/digits.pbtxt" in done.err
+    assert f"  git add registry/digits/1.0.1 {ATTRIBUTES} 'my schemas/digits.pbtxt'" in done.err
     assert (committed / ATTRIBUTES).read_bytes() == own + b"\n* -text\n"
     assert git(committed, "check-attr", "text", "registry/digits/1.0.1/manifest.json").endswith(
         "text: unset"

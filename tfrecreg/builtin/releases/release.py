@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -264,7 +265,7 @@ def _commands(registry: Registry, name: str, version: Version) -> tuple[str, ...
     # If no stage of a pipeline makes the build, its own pointer names the bytes.
     pointers = tracker().pointers(layout.build_folder(name))
     paths += [each for each in pointers if registry.storage.stat(each) is not None][:1]
-    return (f"git add {' '.join(paths)}", f"git commit -m 'Release {name}@{version}'")
+    return (shlex.join(["git", "add", *paths]), f"git commit -m 'Release {name}@{version}'")
 
 
 def choose_number(
