@@ -93,7 +93,7 @@ def pull_command(session: Session, references: tuple[str, ...], remote: str | No
 def gc_command(session: Session, apply: bool, remote: str | None) -> None:
     """List or remove files that are no longer needed.
 
-    Lists files that killed commands left behind, unused catalogs of shards, and copies
+    Lists files that killed commands left behind, unused indexes and catalogs of shards, and copies
     of releases that the DVC remote also has. Builds in DVC's cache are listed unless a pointer or a
     release in any branch or tag names them. Objects that tfrecreg did not create are kept.
 

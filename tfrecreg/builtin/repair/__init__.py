@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 def command(session: Session, reference: str, raw: str | None, engine: Engine) -> None:
     """Rebuild missing and damaged files, byte for byte.
 
-    REF is a build (mnist) or a release (mnist@1.0.0). Files are restored from intact copies in
-    versions/, data/ or DVC. In shards without a copy, undamaged records stay and the
-    rest is rebuilt from the raw data. If the result differs from the original in any byte,
-    nothing is changed.
+    REF is a build (mnist) or a release (mnist@1.0.0). Files of a release are restored from intact
+    copies in versions/, data/ or DVC. In shards without a copy, undamaged records stay and the rest
+    is rebuilt from the raw data. If the result differs from the original in any byte, nothing is
+    changed.
     """
     from tfrecreg.builtin.repair.run import repair
 

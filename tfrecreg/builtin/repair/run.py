@@ -350,10 +350,11 @@ def repair(
 ) -> RepairResult:
     """Rebuild missing and damaged files of a build or a release, byte for byte.
 
-    Intact copies come from another folder of the registry or from DVC. If a file has no copy, its
-    intact records are kept, and its other records are made from the raw data. New files are written
-    to a new folder, and intact files are linked there. Then all bytes of the new folder are read
-    back and compared with the manifest. If they match, the new folder replaces the old folder.
+    Intact copies of a release's files come from another folder of the registry or from DVC. If a
+    file has no copy, its intact records are kept, and its other records are made from the raw data.
+    New files are written to a new folder, and intact files are linked there. Then all bytes of the
+    new folder are read back and compared with the manifest. If they match, the new folder replaces
+    the old folder.
     """
     dataset = registry.dataset(parse_reference(reference).name)
     with transaction(dataset, progress) as change:

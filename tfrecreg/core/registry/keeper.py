@@ -23,7 +23,7 @@ _TRACKER = "tfrecreg.builtin.dvc.keeper"
 
 class Tracker(Protocol):
     """DVC, which keeps the bytes of builds. Git has pointers to these bytes. `root` is the root of
-    the registry. Only :meth:`keep` and :meth:`named` need DVC to be installed.
+    the registry. Only :meth:`named` and a required :meth:`begin` need DVC to be installed.
     """
 
     files: tuple[str, ...]
