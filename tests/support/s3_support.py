@@ -89,10 +89,8 @@ def web_server(
         if status == 200 and ranges and wanted:
             status, part = 206, part[int(wanted[1]) : int(wanted[2]) + 1]
         request.send_response(status)
-        if sizes:
-            request.send_header("Content-Length", str(len(part)))
-        else:
-            request.close_connection = True
+        size = ("Content-Length", str(len(part))) if sizes else ("Connection", "close")
+        request.send_header(*size)
         request.send_header("ETag", f'"{zlib.crc32(body or b"")}"')
         request.end_headers()
         if request.command == "GET":
