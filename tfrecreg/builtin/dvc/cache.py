@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TypeVar
 
-from tfrecreg.builtin.dvc.dvc import cached_list, digest_of, files_in, is_object, opened
+from tfrecreg.builtin.dvc.dvc import cached_list, digest_of, files_in, is_object
 from tfrecreg.core.values.errors import FailureError, UsageError
 from tfrecreg.core.values.progress import SILENT, Progress, working
 
@@ -242,17 +242,8 @@ _TEMPORARY = re.compile(r"\.[A-Za-z0-9_-]{22}\.tmp")
 """The temporary name of a file that DVC is writing."""
 
 
-def shared_folder(root: str) -> str:
-    """The folder of DVC's cache if the cache is outside this repository; otherwise an empty text.
-    Other repositories may use such a cache.
-    """
-    with opened(root, "dvc cache dir") as repo:
-        folder = Path(repo.cache.local.path).resolve()
-        return "" if Path(repo.root_dir).resolve() in folder.parents else str(folder)
-
-
 def stale(
-    root: str,
+    repo: Any,
     kept: Collection[str],
     linked: Collection[str],
     refs: Sequence[str],
@@ -265,42 +256,38 @@ def stale(
     If the cache lacks the list of a referenced folder, the list is read from the remote. If the
     remote lacks it as well, the result is empty.
     """
-    with opened(root, "dvc gc") as repo:
-        cache = repo.cache.local
-        marked = {*kept, *_hashes_in(repo, refs)}
-        for value in [value for value in marked if value.endswith(DIR_SUFFIX)]:
-            data = cached_list(cache, value)
-            if data is None and remote_names(repo):
-                data = remote_objects(repo, remote, "fetch")[0].read_list(value)
-            if data is None:
-                return []  # its files are unknown
-            marked.update(files_in(data).values())
-        unmarked = set(cache.all()) - marked
-        doomed: set[str] = set()
-        for value in (value for value in unmarked if value.endswith(DIR_SUFFIX)):
-            data = cached_list(cache, value)
-            files = files_in(data) if data is not None else {}
-            if mark in files:
-                doomed |= {value, *files.values()} & unmarked
-        ordered = sorted(doomed, key=lambda oid: (oid.endswith(DIR_SUFFIX), oid))
-        paths = map(cache.oid_to_path, ordered)
-        return [Path(path) for path in paths if os.path.realpath(path) not in linked]
+    cache, marked = repo.cache.local, {*kept}
+    for _ in repo.brancher(revs=list(refs)):  # the workspace, then each of `refs`
+        infos = (out.hash_info for out in repo.index.outs if out.use_cache)
+        marked |= {str(info.value) for info in infos if info and info.value}
+    for value in [value for value in marked if value.endswith(DIR_SUFFIX)]:
+        data = cached_list(cache, value)
+        if data is None and remote_names(repo):
+            data = remote_objects(repo, remote, "fetch")[0].read_list(value)
+        if data is None:
+            return []  # its files are unknown
+        marked.update(files_in(data).values())
+    unmarked = set(cache.all()) - marked
+    doomed: set[str] = set()
+    for value in (value for value in unmarked if value.endswith(DIR_SUFFIX)):
+        data = cached_list(cache, value)
+        files = files_in(data) if data is not None else {}
+        if mark in files:
+            doomed |= {value, *files.values()} & unmarked
+    ordered = sorted(doomed, key=lambda oid: (oid.endswith(DIR_SUFFIX), oid))
+    paths = map(cache.oid_to_path, ordered)
+    return [Path(path) for path in paths if os.path.realpath(path) not in linked]
 
 
-def abandoned(root: str) -> list[Path]:
+def abandoned(repo: Any) -> list[Path]:
     """Files that a killed command was writing into the cache. To remove them, take DVC's lock
     before this call, and release it after the removal, so that no command is writing them.
     """
-    with opened(root, "dvc gc") as repo:
-        folder = Path(repo.cache.local.path)
-    try:
-        return [
-            path
-            for path in sorted(folder.rglob(".*.tmp"))
-            if _TEMPORARY.fullmatch(path.name) and not path.is_dir()
-        ]
-    except OSError as error:
-        raise FailureError(f"`{folder}` cannot be listed: {error.strerror}") from error
+    return [
+        path
+        for path in sorted(Path(repo.cache.local.path).rglob(".*.tmp"))
+        if _TEMPORARY.fullmatch(path.name) and not path.is_dir()
+    ]
 
 
 def remove_objects(paths: Iterable[Path]) -> None:
@@ -326,14 +313,3 @@ def remove_corrupt(objects: Mapping[str, str]) -> int:
         except OSError as error:
             raise FailureError(f"`{cached}` cannot be removed: {error.strerror}") from error
     return removed
-
-
-def _hashes_in(repo: Any, refs: Sequence[str]) -> set[str]:
-    """The hashes that pointers and pipelines name, in the workspace and in `refs`."""
-    found = set()
-    for named in (None, refs):
-        if named is None or named:
-            for _ in repo.brancher(revs=named):
-                infos = (out.hash_info for out in repo.index.outs if out.use_cache)
-                found |= {str(info.value) for info in infos if info and info.value}
-    return found

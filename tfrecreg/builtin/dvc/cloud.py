@@ -98,12 +98,6 @@ class Fetched:
     """Files that neither this machine nor the remote has. An empty path means all files."""
 
 
-def remotes(root: str) -> list[str]:
-    """The names of the registry's DVC remotes, the default one first."""
-    with opened(root, "dvc remote list") as repo:
-        return remote_names(repo)
-
-
 def send(
     root: str,
     folders: Sequence[Folder],
@@ -257,6 +251,8 @@ def look_for(
     nothing.
     """
     with opened(root, "dvc status --cloud") as repo:
+        if not remote_names(repo):
+            return {each.value: ObjectFault(each.name, "", "") for each in folders}
         there, _ = remote_objects(repo, remote, "status")
         objects = _Objects(repo, there)
         unknown = [each for each in folders if not objects.add(each, heal=False)]

@@ -140,7 +140,7 @@ def _versions(
             manifest = dataset.release_manifest(version)
             if manifest.release is not None and manifest.release.dvc:
                 copies[path] = dvc_folder(dataset, manifest)
-    if not copies or not dvc.usable(root) or not cloud.remotes(root):
+    if not copies or not dvc.usable(root):
         return
     faults = cloud.look_for(root, list(copies.values()), remote, content=content, progress=progress)
     for path, folder in sorted(copies.items()):
@@ -174,14 +174,6 @@ def _in_cache(
     root = registry.storage.root
     if not dvc.usable(root):
         return
-    if outside := cache.shared_folder(root):
-        progress.note(
-            f"nothing is removed from DVC's cache `{safe(outside, limit=1000)}`: it is outside "
-            "this repository, so others may use it"
-        )
-        return
-    for path in cache.abandoned(root):
-        yield Unneeded("temporary", str(path), path.lstat().st_size, _WRITING)
     kept = {each.release.dvc for each in manifests if each.release and each.release.dvc}
     # DVC may have put links to its cache into builds without a release or a pointer.
     linked = {
@@ -190,6 +182,20 @@ def _in_cache(
         for entry in registry.storage.list(folder)
         if entry.kind == "link"
     }
-    refs = git.commits_of_refs(root)
-    for path in cache.stale(root, kept, linked, refs, MANIFEST_NAME, remote):
+    with dvc.opened(root, "dvc gc") as repo:
+        folder = Path(repo.cache.local.path).resolve()
+        is_own = Path(repo.root_dir).resolve() in folder.parents
+        if is_own:
+            temporary = cache.abandoned(repo)
+            refs = git.commits_of_refs(root)
+            stale = cache.stale(repo, kept, linked, refs, MANIFEST_NAME, remote)
+    if not is_own:
+        progress.note(
+            f"nothing is removed from DVC's cache `{safe(str(folder), limit=1000)}`: it is outside "
+            "this repository, so others may use it"
+        )
+        return
+    for path in temporary:
+        yield Unneeded("temporary", str(path), path.lstat().st_size, _WRITING)
+    for path in stale:
         yield Unneeded("dvc", str(path), path.stat().st_size, "no release and no pointer")
