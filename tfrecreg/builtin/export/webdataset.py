@@ -14,7 +14,7 @@ import re
 import tarfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from urllib.parse import quote_from_bytes
 
 from tfrecreg.api import (
@@ -27,7 +27,6 @@ from tfrecreg.api import (
     Schema,
     ShardRecord,
     ShardToExport,
-    Writer,
     bytes_feature,
     encode,
     feature_from_json,
@@ -38,30 +37,6 @@ from tfrecreg.api import (
 )
 
 _BUFFER = 1 << 18
-
-
-class WritingFile(io.RawIOBase):
-    """A file of a storage, written from beginning to end. It does not close the writer."""
-
-    def __init__(self, writer: Writer) -> None:
-        super().__init__()
-        self._writer = writer
-        self._position = 0
-
-    def writable(self) -> bool:
-        """True."""
-        return True
-
-    def write(self, data: Any, /) -> int:
-        """Append all of `data`."""
-        view = memoryview(data).cast("B")
-        self._writer.write(view)
-        self._position += len(view)
-        return len(view)
-
-    def tell(self) -> int:
-        """Bytes written."""
-        return self._position
 
 
 def buffered(reader: Reader) -> io.BufferedReader:

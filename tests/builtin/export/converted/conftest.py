@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from tfrecreg.builtin.export.columns import schema_columns
-from tfrecreg.builtin.export.parquet import ParquetFormat
+from tfrecreg.builtin.export.parquet import ParquetFormat, schema_columns
 from tfrecreg.builtin.export.records import ArrayRecordFormat, JsonLines
 from tfrecreg.builtin.export.webdataset import WebDatasetFormat, sample_layout
 from tfrecreg.core.example.decode import canonical
