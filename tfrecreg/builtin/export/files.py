@@ -6,8 +6,9 @@ seek in gzip, so the shards in the folder are plain.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 from tfrecreg.api import (
@@ -54,9 +55,9 @@ class IndexExporter(Exporter):
     Options = IndexOptions
     payloads = "any"
 
-    def begin(self) -> IndexedShards:
+    def begin(self) -> Callable[[ShardToExport], ExportedShard]:
         """The task that exports a shard with its index."""
-        return IndexedShards(self.options.suffix)
+        return partial(export_indexed, suffix=self.options.suffix)
 
     def finish(
         self,
@@ -75,20 +76,14 @@ class IndexExporter(Exporter):
         return f"the index of each shard is in a file with its name and {self.options.suffix}"
 
 
-@dataclass(frozen=True, slots=True)
-class IndexedShards:
-    """The task that exports a shard and writes its index. Picklable."""
+def export_indexed(task: ShardToExport, *, suffix: str) -> ExportedShard:
+    """Copy or link the shard, and write its record offsets while it is verified."""
+    with task.folder.create(task.name + suffix) as writer:
 
-    suffix: str
+        def see(batch: RecordBatch) -> None:
+            writer.write(render_sidecar(batch.offsets, batch.lengths))
 
-    def __call__(self, task: ShardToExport) -> ExportedShard:
-        """Copy or link the shard, and write its record offsets while it is verified."""
-        with task.folder.create(task.name + self.suffix) as writer:
-
-            def see(batch: RecordBatch) -> None:
-                writer.write(render_sidecar(batch.offsets, batch.lengths))
-
-            return export_plain(task, see)
+        return export_plain(task, see)
 
 
 def render_sidecar(offsets: Iterable[int], lengths: Iterable[int]) -> bytes:

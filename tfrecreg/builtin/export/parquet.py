@@ -15,6 +15,7 @@ import io
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple
 
@@ -426,34 +427,28 @@ def text_features(dataset: ExportedDataset, schema: Schema) -> frozenset[str]:
     )
     found: set[str] = set()
     others: set[str] = set()
-    for texts, bytes_ in dataset.engine.run(TextSearch(names), tasks):
+    for texts, bytes_ in dataset.engine.run(partial(_search_texts, names=names), tasks):
         found |= texts
         others |= bytes_
     return frozenset(found - others)
 
 
-@dataclass(frozen=True, slots=True)
-class TextSearch:
-    """The task of a shard. Picklable."""
-
-    names: frozenset[str]
-
-    def __call__(self, task: ShardToExport) -> tuple[set[str], set[str]]:
-        """The names of features that hold only texts, and the names of other bytes features."""
-        texts: set[str] = set()
-        others: set[str] = set()
-        for record in verified_records(task):
-            try:
-                features = decode(record.payload)
-            except ValueError:  # not an Example: the export refuses it later
-                continue
-            for name, feature in features.items():
-                if name in self.names and name not in others and feature.kind is Kind.BYTES:
-                    if not is_text(feature):
-                        others.add(name)
-                    elif feature.count:
-                        texts.add(name)
-        return texts, others
+def _search_texts(task: ShardToExport, *, names: frozenset[str]) -> tuple[set[str], set[str]]:
+    """The names of a shard's features that hold only texts, and of those that hold other bytes."""
+    texts: set[str] = set()
+    others: set[str] = set()
+    for record in verified_records(task):
+        try:
+            features = decode(record.payload)
+        except ValueError:  # not an Example: the export refuses it later
+            continue
+        for name, feature in features.items():
+            if name in names and name not in others and feature.kind is Kind.BYTES:
+                if not is_text(feature):
+                    others.add(name)
+                elif feature.count:
+                    texts.add(name)
+    return texts, others
 
 
 def _value(dtype: str) -> dict[str, Any]:

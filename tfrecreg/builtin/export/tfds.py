@@ -13,6 +13,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from typing import Any, ClassVar, Literal
 
@@ -211,7 +212,9 @@ class TfdsExporter(RecordExporter):
 
     def begin(self) -> Callable[[ShardToExport], ExportedShard]:
         """Write plain shards or rewritten records. In both cases, read all image headers."""
-        return super().begin() if self._is_anew else PlainShards(self.dataset.schema.images())
+        if self._is_anew:
+            return super().begin()
+        return partial(export_seen, images=self.dataset.schema.images())
 
     def verify(self, shards: Sequence[ExportedShard]) -> str | None:
         """Verify that rewritten records equal the records of the dataset."""
@@ -248,27 +251,20 @@ class TfdsExporter(RecordExporter):
         return f"read it: tfds.builder_from_directory({folder!a})"
 
 
-@dataclass(frozen=True, slots=True)
-class PlainShards:
-    """The task that exports a shard. Picklable."""
+def export_seen(task: ShardToExport, *, images: Sequence[str]) -> ExportedShard:
+    """Export a shard, and examine the values of `images` at the same time."""
+    seen = {name: ImagesSeen() for name in images}
 
-    images: tuple[str, ...]
-    """Features whose values are encoded images."""
+    def see(batch: RecordBatch) -> None:
+        for number, example in enumerate(batch.examples, batch.first):
+            where = f"record {number} of `{safe(task.entry.path)}`"
+            for name, found in seen.items():
+                if example is None:
+                    found.add_strange(where)
+                else:
+                    found.add_value(example.get(name), where)
 
-    def __call__(self, task: ShardToExport) -> ExportedShard:
-        """Export the shard, and examine its images at the same time."""
-        seen = {name: ImagesSeen() for name in self.images}
-
-        def see(batch: RecordBatch) -> None:
-            for number, example in enumerate(batch.examples, batch.first):
-                where = f"record {number} of `{safe(task.entry.path)}`"
-                for name, images in seen.items():
-                    if example is None:
-                        images.add_strange(where)
-                    else:
-                        images.add_value(example.get(name), where)
-
-        return export_plain(task, see if seen else None, Seen(seen, task.entry.payload_bytes))
+    return export_plain(task, see if seen else None, Seen(seen, task.entry.payload_bytes))
 
 
 def dataset_info(
