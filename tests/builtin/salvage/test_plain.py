@@ -242,7 +242,7 @@ def test_sound_shard_is_copied_as_it_is(tmp_path: Path, made: Made) -> None:
 def test_cuts_are_listed_up_to_a_limit_and_all_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tfrecreg.builtin.salvage.work.MOST_CUTS", 3)
+    monkeypatch.setattr("tfrecreg.builtin.salvage.shard.MOST_CUTS", 3)
     made = make([filler(number) for number in range(RECORDS)])
     data = bytearray(made.data)
     for offset in made.offsets[::2]:
