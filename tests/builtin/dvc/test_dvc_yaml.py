@@ -142,6 +142,7 @@ def test_a_stage_of_a_stranger_under_our_name_is_not_touched() -> None:
     [
         "",
         "stages:\n",
+        "# a comment alone",
         "stages: # none yet\n# more\n",
         "metrics:\n- a.json\n",
         "stages:\r\n  a:\r\n    cmd: a\r\n\r\n# end\r\n",

@@ -329,7 +329,7 @@ def _written(
         del data[section]  # DVC refuses a section without entries
     stream = io.StringIO()
     if not hasattr(data, "ca"):  # the file contained only comments
-        stream.write(text)
+        stream.write(text if text.endswith("\n") or not text else f"{text}\n")
     if data:
         _yaml().dump(data, stream)
     return stream.getvalue()
