@@ -21,7 +21,6 @@ import datetime
 import io
 import posixpath
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
@@ -202,7 +201,7 @@ def edited(
     An artifact that someone else wrote under one of the names is kept if it has the right path.
     """
     data = _parsed(text)
-    entries = data.get(section) or {}
+    entries: Any = data.get(section) or {}
     wanted = _to_write(section, entries, wanted)
     updated = tuple(name for name in wanted if name in entries and entries[name] != wanted[name])
     added = tuple(name for name in wanted if name not in entries)
@@ -211,30 +210,39 @@ def edited(
         for name, entry in entries.items()
         if name not in wanted and prune and _owner(entry) is not None
     )
-    done = Changes(added=added, updated=updated, removed=removed)
-    if not done:
-        return text, done
-    changed = {name: wanted[name] for name in updated + added}
-    return _written(text, data, section, changed, removed), done
+    changes = Changes(added=added, updated=updated, removed=removed)
+    if not changes:
+        return text, changes
+    entries = data.setdefault(section, {})
+    if entries is None:
+        entries = data[section] = {}
+    for name in removed:
+        del entries[name]
+    for name in updated + added:
+        there, entry = entries.get(name), wanted[name]
+        if not isinstance(there, dict):
+            entries[name] = entry
+            continue
+        # ruamel.yaml keeps the comments of unchanged values.
+        for key in [key for key in there if key not in entry]:
+            del there[key]
+        for key, value in entry.items():
+            if there.get(key) != value:
+                there[key] = value
+    if not entries:
+        del data[section]  # DVC refuses a section without entries
+    stream = io.StringIO()
+    if not hasattr(data, "ca"):  # the file contained only comments
+        stream.write(text if text.endswith("\n") or not text else f"{text}\n")
+    if data:
+        _yaml().dump(data, stream)
+    return stream.getvalue(), changes
 
 
-def owners(text: str | None, section: Section) -> set[str]:
+def _owners(text: str, section: Section) -> set[str]:
     """The datasets for which tfrecreg wrote entries in a section."""
-    entries = _parsed(text or "").get(section) or {}
+    entries = _parsed(text).get(section) or {}
     return {name for name in map(_owner, entries.values()) if name is not None}
-
-
-def expect_params(text: str, wanted: Mapping[str, StageEntry]) -> None:
-    """Refuse stages of tfrecreg that do not list all their parameters."""
-    there = _parsed(text).get("stages") or {}
-    for name, entry in wanted.items():
-        found: Any = there.get(name)
-        if _owner(found) is not None and found.get("params", []) != entry.get("params", []):
-            raise UsageError(
-                f"`{PIPELINE_NAME}` lacks settings that `{name}` depends on: DVC does not "
-                "rerun the stage if such a setting changes",
-                hint="tfrecreg pipeline, then dvc repro",
-            )
 
 
 def _to_write(
@@ -301,40 +309,6 @@ def _yaml() -> Any:
     return yaml
 
 
-def _written(
-    text: str,
-    data: Any,
-    section: Section,
-    changed: Mapping[str, StageEntry],
-    removed: Sequence[str],
-) -> str:
-    """The text of the file with a changed section."""
-    entries = data.setdefault(section, {})
-    if entries is None:
-        entries = data[section] = {}
-    for name in removed:
-        del entries[name]
-    for name, entry in changed.items():
-        there = entries.get(name)
-        if not isinstance(there, dict):
-            entries[name] = entry
-            continue
-        # ruamel.yaml keeps the comments of unchanged values.
-        for key in [key for key in there if key not in entry]:
-            del there[key]
-        for key, value in entry.items():
-            if there.get(key) != value:
-                there[key] = value
-    if not entries:
-        del data[section]  # DVC refuses a section without entries
-    stream = io.StringIO()
-    if not hasattr(data, "ca"):  # the file contained only comments
-        stream.write(text if text.endswith("\n") or not text else f"{text}\n")
-    if data:
-        _yaml().dump(data, stream)
-    return stream.getvalue()
-
-
 _KEEP = ".gitkeep"
 """Name of the file that makes git keep empty folders, such as those of releases and reports."""
 
@@ -386,13 +360,13 @@ def pipeline(
     chosen = _chosen(registry, names)
     storage = registry.storage
     there = storage.stat(PIPELINE_NAME) is not None
-    text = storage.read(PIPELINE_NAME).decode("utf-8", "surrogateescape") if there else None
+    text = storage.read(PIPELINE_NAME).decode("utf-8", "surrogateescape") if there else ""
     tracked: set[str] = set()
     with_artifact = set(chosen)
     if not (names or only_artifacts):
-        staged = owners(text, "stages")
+        staged = _owners(text, "stages")
         tracked = {each for each in chosen if each not in staged and _pointer(registry, each)}
-        with_artifact -= tracked - owners(text, "artifacts")
+        with_artifact -= tracked - _owners(text, "artifacts")
         if not look and len(tracked) == len(chosen):
             tracked.clear()  # its error says how to get stages
     stages: dict[str, StageEntry] = {}
@@ -406,11 +380,11 @@ def pipeline(
             stages |= stages_of(registry, each, today=today)
             missing |= _missing(registry, each)
     prune = not names
-    done, in_stages = text or "", Changes()
+    done, in_stages = text, Changes()
     if not only_artifacts:
         done, in_stages = edited(done, stages, prune=prune)
     done, in_artifacts = edited(done, artifacts, prune=prune, section="artifacts")
-    changed = done != (text or "")
+    changed = done != text
     if not look:
         for path, data in missing.items():
             storage.put_if_absent(path, data)
@@ -438,8 +412,19 @@ def expect_pipeline(registry: Registry, name: str) -> None:
     if name not in registry.config.datasets or storage.stat(PIPELINE_NAME) is None:
         return
     text = storage.read(PIPELINE_NAME).decode("utf-8", "surrogateescape")
-    with suppress(MissingExtraError):  # without a reader of YAML, no pipeline runs either
-        expect_params(text, stages_of(registry, name))
+    wanted = stages_of(registry, name)
+    try:
+        stages = _parsed(text).get("stages") or {}
+    except MissingExtraError:
+        return  # without a reader of YAML, no pipeline runs either
+    for stage, entry in wanted.items():
+        found: Any = stages.get(stage)
+        if _owner(found) is not None and found.get("params", []) != entry.get("params", []):
+            raise UsageError(
+                f"`{PIPELINE_NAME}` lacks settings that `{stage}` depends on: DVC does not "
+                "rerun the stage if such a setting changes",
+                hint="tfrecreg pipeline, then dvc repro",
+            )
 
 
 def _chosen(registry: Registry, names: Sequence[str]) -> tuple[str, ...]:
