@@ -45,7 +45,7 @@ from tfrecreg.core.registry.manifest import (
     is_python_data,
     render_manifest,
 )
-from tfrecreg.core.registry.registry import Dataset, Registry
+from tfrecreg.core.registry.registry import Registry
 from tfrecreg.core.registry.schemas import schema_of_digest
 from tfrecreg.core.registry.transaction import transaction
 from tfrecreg.core.storage.interface import Readable, Storage
@@ -63,43 +63,6 @@ from tfrecreg.core.values.reference import parse_reference
 from tfrecreg.core.values.text import ShortRepr
 from tfrecreg.core.workers.interface import Engine
 from tfrecreg.core.workers.local import LocalEngine
-
-
-def _open_raw(
-    resolved: Resolved, manifest: Manifest, raw: str | None, backup: str
-) -> Prepared | TfrecregError:
-    """The source of a build with its raw data, or the error that says why these are not available.
-    The caller raises the error only if it needs the raw data.
-    """
-    name = resolved.name
-    if is_python_data(manifest) or is_adopted(manifest) or not manifest.source.name:
-        return UsageError(
-            f"no source can make the records of `{manifest.dataset}` again",
-            hint=f"restore the files from {backup}, or save the undamaged records with "
-            f"`tfrecreg salvage`; for the data of a program, {BUILD_AGAIN}",
-        )
-    options = dict(manifest.source.options)
-    if manifest.parents:  # the versions that a reference such as `street@2.*` named then
-        options["inputs"] = ",".join(each.reference for each in manifest.parents)
-    request = BuildRequest(
-        name=manifest.dataset,
-        source=manifest.source.plugin,
-        raw=raw,
-        options=options,
-        compression=manifest.compression,
-    )
-    try:
-        return prepare(resolved.registry, request)
-    except UntrustedPluginError:
-        raise
-    except UsageError as error:
-        error.hint = (
-            f"name the raw data: tfrecreg repair {name} --raw PATH; without them, `{name}` cannot "
-            f"be repaired here, but only restored from {backup}"
-        )
-        return error
-    except PluginError as error:
-        return error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -221,86 +184,200 @@ def _intact(task: RemakeTask) -> Iterator[tuple[int, bytes]]:
         return  # the shard is missing or unreadable: the rest is rebuilt
 
 
-def make_again(
-    resolved: Resolved,
-    manifest: Manifest,
-    lost: Sequence[tuple[ShardEntry, Index]],
-    raw: str | None,
-    backup: str,
-    *,
-    folder: Readable,
-    stage: Storage,
-    engine: Engine,
-    progress: Progress,
-) -> list[RemadeShard]:
-    """Rebuild shards and their indexes in the stage, with the original bytes."""
-    if not lost:
-        return []
-    opened = _open_raw(resolved, manifest, raw, backup)
-    problem = opened if isinstance(opened, TfrecregError) else None
-    source = None
-    items: dict[tuple[str, str], Item] = {}
-    if not isinstance(opened, TfrecregError):
-        source = pickle.dumps(opened.source)
-        wanted = {(entry.split, key) for entry, index in lost for key in set(index.keys())}
-        for item in opened.source.items():
-            if isinstance(item, Item) and (item.split, item.key) in wanted:
-                items[item.split, item.key] = item
-    tasks = [
-        RemakeTask(
-            entry=entry,
-            index=index,
-            items={
-                key: items[entry.split, key]
-                for key in set(index.keys())
-                if (entry.split, key) in items
-            },
-            source=source,
+@dataclass(frozen=True, slots=True)
+class _Repair:
+    """A repair in progress."""
+
+    resolved: Resolved
+    manifest: Manifest
+    here: Readable
+    """The folder to repair."""
+    stage: Storage
+    """The unfinished folder."""
+    backup: str
+    """Where the user may have intact files, for hints."""
+    progress: Progress
+
+    def copy_sound(self, paths: Collection[str]) -> list[str]:
+        """Copy files from the other folders of the registry, and from DVC. Each copy is hashed."""
+        resolved, stage = self.resolved, self.stage
+        folders = [layout.build_folder(resolved.dataset.name)]
+        if isinstance(resolved, Release):
+            folders.append(layout.version_folder(resolved.dataset.name, resolved.version))
+        places = [resolved.registry.storage.below(folder) for folder in folders]
+        taken = []
+        for path in sorted(paths):
+            for place in places:
+                if place.root != self.here.root:
+                    with suppress(StorageError, RefusedError):
+                        copy_verified(place, stage, resolved.manifest.entries[path])
+                        taken.append(path)
+                        break
+        left = sorted(set(paths) - set(taken))
+        if left:
+            dataset, manifest = resolved.dataset, resolved.manifest
+            taken += tracker().supply(dataset, manifest, left, stage, self.progress)
+        return taken
+
+    def indexes(self, wrong: Collection[str]) -> tuple[list[tuple[ShardEntry, Index]], list[str]]:
+        """The lost shards with their indexes, and the restored indexes of other shards.
+
+        An index is in the folder `index/` of its shard, or in the folder where a release keeps it.
+        """
+        lost: list[tuple[ShardEntry, Index]] = []
+        restored: list[str] = []
+        files = {each.path: each for each in self.manifest.files}
+        for shard in self.manifest.shards:
+            if shard.path not in wrong and shard.index not in wrong:
+                continue
+            entry = files[shard.index]
+            places = [(self.stage, entry.path), (self.here, entry.path)]
+            places += index_places(self.resolved.registry, self.resolved.folder, entry)
+            found = None
+            with suppress(StorageError):  # an unreadable index counts as lost
+                found = find_index(places, entry)
+            if found is None:
+                raise RefusedError(
+                    f"the index of `{shard.path}` is lost, so the contents of the shard are "
+                    "unknown; nothing was changed",
+                    hint=f"restore `{entry.path}` from {self.backup}; "
+                    f"`tfrecreg build {self.manifest.dataset}` makes all files again",
+                )
+            if shard.path in wrong:
+                lost.append((shard, read_index(found[1], shard.index)))
+            else:
+                hashed_write(self.stage, shard.index, found[1])
+                restored.append(shard.index)
+        return lost, restored
+
+    def make_again(
+        self, lost: Sequence[tuple[ShardEntry, Index]], raw: str | None, engine: Engine
+    ) -> list[RemadeShard]:
+        """Rebuild shards and their indexes in the stage, with the original bytes."""
+        if not lost:
+            return []
+        opened = self._open_raw(raw)
+        problem = opened if isinstance(opened, TfrecregError) else None
+        source = None
+        items: dict[tuple[str, str], Item] = {}
+        if not isinstance(opened, TfrecregError):
+            source = pickle.dumps(opened.source)
+            wanted = {(entry.split, key) for entry, index in lost for key in set(index.keys())}
+            for item in opened.source.items():
+                if isinstance(item, Item) and (item.split, item.key) in wanted:
+                    items[item.split, item.key] = item
+        tasks = [
+            RemakeTask(
+                entry=entry,
+                index=index,
+                items={
+                    key: items[entry.split, key]
+                    for key in set(index.keys())
+                    if (entry.split, key) in items
+                },
+                source=source,
+                compression=self.manifest.compression,
+                folder=self.here,
+                stage=self.stage,
+            )
+            for entry, index in lost
+        ]
+        try:
+            made = engine.map(
+                remake,
+                tasks,
+                cost=lambda _, shard: (shard.entry.records, shard.entry.bytes),
+                label=f"repairing {self.manifest.dataset}",
+                total=sum(entry.records for entry, _ in lost),
+                progress=self.progress,
+            )
+        finally:
+            close_source()
+        remove_leftovers(self.stage)
+        then = self.manifest.entries
+        wrong = [
+            each
+            for each in made
+            if each.entry.blake3 != then[each.entry.path].blake3
+            or each.index.blake3 != then[each.index.path].blake3
+        ]
+        if wrong:
+            raise problem or self._refusal(wrong)
+        return made
+
+    def _refusal(self, wrong: Sequence[RemadeShard]) -> RefusedError:
+        """The error for shards that were rebuilt with different bytes."""
+        manifest, first = self.manifest, wrong[0]
+        why = f"; its first wrong record is {first.first}" if first.first else ""
+        made = f"{manifest.source.distribution} {manifest.source.version}"
+        codecs = [f"{codec} {version}" for codec, version in sorted(manifest.codecs.items())]
+        return RefusedError(
+            f"`{self.resolved.name}` cannot be repaired, and nothing was changed: the rebuilt "
+            f"`{first.entry.path}` has other bytes{why}",
+            hint=f"it was made from {manifest.raw.files:,} raw files with "
+            f"{', '.join((made, *codecs))}: restore these files and versions, or the shards from "
+            f"{self.backup}",
+        )
+
+    def _open_raw(self, raw: str | None) -> Prepared | TfrecregError:
+        """The source of a build with its raw data, or the error that says why these are not
+        available. The caller raises the error only if it needs the raw data.
+        """
+        name, manifest = self.resolved.name, self.manifest
+        if is_python_data(manifest) or is_adopted(manifest) or not manifest.source.name:
+            return UsageError(
+                f"no source can make the records of `{manifest.dataset}` again",
+                hint=f"restore the files from {self.backup}, or save the undamaged records with "
+                f"`tfrecreg salvage`; for the data of a program, {BUILD_AGAIN}",
+            )
+        options = dict(manifest.source.options)
+        if manifest.parents:  # the versions that a reference such as `street@2.*` named then
+            options["inputs"] = ",".join(each.reference for each in manifest.parents)
+        request = BuildRequest(
+            name=manifest.dataset,
+            source=manifest.source.plugin,
+            raw=raw,
+            options=options,
             compression=manifest.compression,
-            folder=folder,
-            stage=stage,
         )
-        for entry, index in lost
-    ]
-    try:
-        made = engine.map(
-            remake,
-            tasks,
-            cost=lambda _, shard: (shard.entry.records, shard.entry.bytes),
-            label=f"repairing {manifest.dataset}",
-            total=sum(entry.records for entry, _ in lost),
-            progress=progress,
-        )
-    finally:
-        close_source()
-    remove_leftovers(stage)
-    then = manifest.entries
-    wrong = [
-        each
-        for each in made
-        if each.entry.blake3 != then[each.entry.path].blake3
-        or each.index.blake3 != then[each.index.path].blake3
-    ]
-    if wrong:
-        raise problem or _refusal(resolved.name, manifest, wrong, backup)
-    return made
+        try:
+            return prepare(self.resolved.registry, request)
+        except UntrustedPluginError:
+            raise
+        except UsageError as error:
+            error.hint = (
+                f"name the raw data: tfrecreg repair {name} --raw PATH; without them, `{name}` "
+                f"cannot be repaired here, but only restored from {self.backup}"
+            )
+            return error
+        except PluginError as error:
+            return error
 
-
-def _refusal(
-    name: str, manifest: Manifest, wrong: Sequence[RemadeShard], backup: str
-) -> RefusedError:
-    """The error for shards that were rebuilt with different bytes."""
-    first = wrong[0]
-    why = f"; its first wrong record is {first.first}" if first.first else ""
-    made = f"{manifest.source.distribution} {manifest.source.version}"
-    codecs = [f"{codec} {version}" for codec, version in sorted(manifest.codecs.items())]
-    return RefusedError(
-        f"`{name}` cannot be repaired, and nothing was changed: the rebuilt "
-        f"`{first.entry.path}` has other bytes{why}",
-        hint=f"it was made from {manifest.raw.files:,} raw files with "
-        f"{', '.join((made, *codecs))}: restore these files and versions, or the shards from "
-        f"{backup}",
-    )
+    def small_files(self, wrong: Collection[str]) -> list[str]:
+        """Write the manifest and the files that can be made from it; returns their paths."""
+        manifest = self.manifest
+        indexes = {shard.index for shard in manifest.shards}
+        restored = []
+        for entry in manifest.files:
+            if entry.path not in wrong or entry.path in indexes:
+                continue
+            data = {
+                LABELS_NAME: canonical_json(manifest.labels) + b"\n",
+                LEDGER_NAME: b"",  # if the build has no skips and no remarks
+            }.get(entry.path)
+            if entry.path == SCHEMA_NAME:
+                text = schema_of_digest(self.resolved.dataset, entry.blake3)
+                data = text.encode("utf-8") if text is not None else None
+            if data is None or blake3(data).hexdigest() != entry.blake3:
+                raise RefusedError(
+                    f"`{entry.path}` is missing and cannot be rebuilt; nothing was changed",
+                    hint=f"restore it from {self.backup}, or run "
+                    f"`tfrecreg build {manifest.dataset}`",
+                )
+            hashed_write(self.stage, entry.path, data)
+            restored.append(entry.path)
+        hashed_write(self.stage, MANIFEST_NAME, render_manifest(manifest))
+        return [*restored, MANIFEST_NAME] if MANIFEST_NAME in wrong else restored
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -370,23 +447,14 @@ def repair(
         restored: list[str] = []
         if wrong:
             with change.stage("repair") as stage:
-                copied = _copy_sound(resolved, here, wrong - {MANIFEST_NAME}, stage, progress)
-                wrong = wrong.difference(copied)
                 command = fetch_command(dataset, manifest)
                 backup = f"DVC: `{command}`" if command else "DVC or a backup"
-                lost, restored = _indexes(resolved, manifest, wrong, here, stage, backup)
-                made = make_again(
-                    resolved,
-                    manifest,
-                    lost,
-                    raw,
-                    backup,
-                    folder=here,
-                    stage=stage,
-                    engine=engine or LocalEngine(1),
-                    progress=progress,
-                )
-                restored += _small_files(dataset, manifest, wrong, stage, backup)
+                work = _Repair(resolved, manifest, here, stage, backup, progress)
+                copied = work.copy_sound(wrong - {MANIFEST_NAME})
+                wrong = wrong.difference(copied)
+                lost, restored = work.indexes(wrong)
+                made = work.make_again(lost, raw, engine or LocalEngine(1))
+                restored += work.small_files(wrong)
                 change.carry_over(folder, stage, manifest)
                 change.replace(folder, stage, manifest)
         return RepairResult(
@@ -407,91 +475,3 @@ def _folder_of(resolved: Resolved) -> str:
     if tracker().keeps(resolved.registry, resolved.manifest):
         return layout.version_folder(resolved.dataset.name, resolved.version)
     raise absent_release(resolved.dataset, resolved.version, resolved.manifest)
-
-
-def _copy_sound(
-    resolved: Resolved, here: Readable, paths: Collection[str], stage: Storage, progress: Progress
-) -> list[str]:
-    """Copy files from the other folders of the registry, and from DVC. Each copy is hashed."""
-    folders = [layout.build_folder(resolved.dataset.name)]
-    if isinstance(resolved, Release):
-        folders.append(layout.version_folder(resolved.dataset.name, resolved.version))
-    places = [resolved.registry.storage.below(folder) for folder in folders]
-    taken = []
-    for path in sorted(paths):
-        for place in places:
-            if place.root != here.root:
-                with suppress(StorageError, RefusedError):
-                    copy_verified(place, stage, resolved.manifest.entries[path])
-                    taken.append(path)
-                    break
-    left = sorted(set(paths) - set(taken))
-    if left:
-        taken += tracker().supply(resolved.dataset, resolved.manifest, left, stage, progress)
-    return taken
-
-
-def _indexes(
-    resolved: Resolved,
-    manifest: Manifest,
-    wrong: Collection[str],
-    here: Readable,
-    stage: Storage,
-    backup: str,
-) -> tuple[list[tuple[ShardEntry, Index]], list[str]]:
-    """The lost shards with their indexes, and the restored indexes of other shards.
-
-    An index is in the folder `index/` of its shard, or in the folder where a release keeps it.
-    """
-    lost: list[tuple[ShardEntry, Index]] = []
-    restored: list[str] = []
-    files = {each.path: each for each in manifest.files}
-    for shard in manifest.shards:
-        if shard.path not in wrong and shard.index not in wrong:
-            continue
-        entry = files[shard.index]
-        places = [(stage, entry.path), (here, entry.path)]
-        places += index_places(resolved.registry, resolved.folder, entry)
-        found = None
-        with suppress(StorageError):  # an unreadable index counts as lost
-            found = find_index(places, entry)
-        if found is None:
-            raise RefusedError(
-                f"the index of `{shard.path}` is lost, so the contents of the shard are unknown; "
-                "nothing was changed",
-                hint=f"restore `{entry.path}` from {backup}; `tfrecreg build {manifest.dataset}` "
-                "makes all files again",
-            )
-        if shard.path in wrong:
-            lost.append((shard, read_index(found[1], shard.index)))
-        else:
-            hashed_write(stage, shard.index, found[1])
-            restored.append(shard.index)
-    return lost, restored
-
-
-def _small_files(
-    dataset: Dataset, manifest: Manifest, wrong: Collection[str], stage: Storage, backup: str
-) -> list[str]:
-    """Write the manifest and the files that can be made from it; returns their paths."""
-    indexes = {shard.index for shard in manifest.shards}
-    restored = []
-    for entry in manifest.files:
-        if entry.path not in wrong or entry.path in indexes:
-            continue
-        data = {
-            LABELS_NAME: canonical_json(manifest.labels) + b"\n",
-            LEDGER_NAME: b"",  # if the build has no skips and no remarks
-        }.get(entry.path)
-        if entry.path == SCHEMA_NAME:
-            text = schema_of_digest(dataset, entry.blake3)
-            data = text.encode("utf-8") if text is not None else None
-        if data is None or blake3(data).hexdigest() != entry.blake3:
-            raise RefusedError(
-                f"`{entry.path}` is missing and cannot be rebuilt; nothing was changed",
-                hint=f"restore it from {backup}, or run `tfrecreg build {manifest.dataset}`",
-            )
-        hashed_write(stage, entry.path, data)
-        restored.append(entry.path)
-    hashed_write(stage, MANIFEST_NAME, render_manifest(manifest))
-    return [*restored, MANIFEST_NAME] if MANIFEST_NAME in wrong else restored
