@@ -13,10 +13,9 @@ from tfrecreg.library.context import FailOnWord, PathLike, Shown, Working, shown
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from tfrecreg.builtin.dvc.cloud import PushResult
     from tfrecreg.builtin.dvc.garbage import Unneeded
     from tfrecreg.builtin.dvc.pipeline import PipelineResult
-    from tfrecreg.builtin.dvc.transfer import PullResult
+    from tfrecreg.builtin.dvc.transfer import PullResult, PushResult
     from tfrecreg.builtin.pages.make import SiteResult
     from tfrecreg.builtin.releases.tag import TagResult, YankResult
     from tfrecreg.builtin.view.run import View

@@ -1,8 +1,8 @@
-"""Sends, fetches and verifies folders in DVC's remotes. A folder is identified by its hash.
+"""Finds, fetches and verifies folders in DVC's remotes. A folder is identified by its hash.
 
 DVC's hash of a folder, ``<md5>.dir``, names an object that lists the folder's files with their
 hashes. DVC verifies neither its cache nor a remote, so each call looks for every object in the
-remote, and hashes every object that it sends or fetches.
+remote, and hashes every object that it fetches.
 """
 
 from __future__ import annotations
@@ -17,20 +17,17 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tfrecreg.builtin.dvc.cache import (
-    DIR_SUFFIX,
     RemoteObjects,
-    Verified,
     has_object,
     in_threads,
     md5_of,
     remote_names,
     remote_objects,
 )
-from tfrecreg.builtin.dvc.dvc import cached_list, files_in, is_object, locked, opened
+from tfrecreg.builtin.dvc.dvc import cached_list, files_in, is_object, opened
 from tfrecreg.core.registry.history import repair_hint
 from tfrecreg.core.values.errors import FailureError, RefusedError, TfrecregError
-from tfrecreg.core.values.progress import SILENT, Progress, working
-from tfrecreg.core.values.text import ShortRepr
+from tfrecreg.core.values.progress import SILENT, Progress
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,20 +69,6 @@ class ObjectFault(NamedTuple):
         return kind(message, hint=hint)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class PushResult(ShortRepr):
-    """Result of a push."""
-
-    releases: tuple[str, ...]
-    """The releases, such as ``mnist@1.0.0``, in order. The remote has all their objects now."""
-    objects: int
-    """Number of DVC objects that were sent. Objects that the remote already had do not count."""
-    replaced: int = 0
-    """Number of sent objects that replaced damaged ones."""
-    verified: Verified = field(default_factory=Verified)
-    """How many objects were verified in the remote."""
-
-
 @dataclass(slots=True, kw_only=True)
 class Fetched:
     """Files of a folder that are in DVC's cache."""
@@ -96,108 +79,6 @@ class Fetched:
     """Number of objects that came from the remote."""
     lost: tuple[ObjectFault, ...] = ()
     """Files that neither this machine nor the remote has. An empty path means all files."""
-
-
-def send(
-    root: str,
-    folders: Sequence[Folder],
-    remote: str | None,
-    *,
-    verify: bool = False,
-    repair: bool = False,
-    progress: Progress = SILENT,
-) -> PushResult:
-    """Find which objects of folders are missing in a remote, and send them. Lists the remote before
-    and afterwards. Raises an error if objects are still missing or damaged at the end.
-
-    The list of a folder is sent after the folder's files, because DVC takes the list as proof that
-    the files are there.
-    """
-    with locked(root), opened(root, "dvc push") as repo:
-        there, name = remote_objects(repo, remote, "push")
-        objects = _Objects(repo, there)
-        unknown = [each for each in folders if not objects.add(each, heal=True)]
-        sizes = objects.sizes
-        faults = there.faults(sizes, content=verify or repair, progress=progress)
-        wanted = [oid for oid, fault in faults.items() if repair or not fault]
-        sources = _sources(objects, wanted, progress)
-        files = {oid: path for oid, path in sources.items() if not oid.endswith(DIR_SUFFIX)}
-        _put(there, files, faults, progress)
-        left = faults.keys() - files.keys()
-        lists = {
-            oid: sources[oid]
-            for oid in sources.keys() - files.keys()
-            if left.isdisjoint(objects.lists[oid].values())
-        }
-        _put(there, lists, faults, progress)
-    left -= lists.keys()
-    found = [ObjectFault(each.name, "", "") for each in unknown]
-    # A list that waits for its files is not missing.
-    for oid in (oid for oid in left if faults[oid] or oid not in sources):
-        found += objects.faults(oid, faults[oid])
-    sent = len(files) + len(lists)
-    if found:
-        raise _incomplete(name, sent, found, repair=repair)
-    return PushResult(
-        releases=tuple(each.name for each in folders),
-        objects=sent,
-        replaced=sum(1 for oid in (*files, *lists) if faults[oid]),
-        verified=there.verified,
-    )
-
-
-def _incomplete(
-    remote: str, sent: int, left: Sequence[ObjectFault], *, repair: bool
-) -> TfrecregError:
-    """The error for objects that are still missing or damaged in a remote."""
-    # The missing ones, which this machine cannot supply, come first.
-    first = min(left, key=lambda each: (bool(each.what), each.name, each.path))
-    alike = sum(bool(each.what) == bool(first.what) for each in left)
-    more = f" and {alike - 1} more" if alike > 1 else ""
-    others = f"all others were sent ({sent})" if sent else "nothing was sent"
-    if not first.what:
-        lacks = f"the remote `{remote}` lacks {first}{more}"
-        return first.lost(f"{lacks}, and this machine has no intact copy, so {others}")
-    message = f"the remote `{remote}` has {first} damaged{more}: it {first.what}; {others}"
-    if not repair:
-        return RefusedError(message, hint=f"tfrecreg push --repair {first.name}")
-    return first.lost(f"{message}, and this machine has no intact copy to replace it")
-
-
-def _sources(objects: _Objects, oids: Sequence[str], progress: Progress) -> dict[str, str]:
-    """For each object that this machine has, the path of a local file with its bytes."""
-    found = {}
-    with working(progress, "hashing", len(oids), "objects"):
-        for oid, path in zip(oids, in_threads(objects.source, oids), strict=True):
-            progress.advance(1, objects.sizes[oid] or 0)
-            if path is not None:
-                found[oid] = path
-    return found
-
-
-def _put(
-    there: RemoteObjects, sources: Mapping[str, str], faults: Mapping[str, str], progress: Progress
-) -> None:
-    """Send objects and verify that they arrived. Read back objects that replaced damaged ones."""
-    if not sources:
-        return
-    with working(progress, "sending", len(sources), "objects"):
-        for oid, _ in zip(
-            sources, in_threads(lambda each: there.put(each, sources[each]), sources), strict=True
-        ):
-            progress.advance(1, Path(sources[oid]).stat().st_size)
-    for replaced in (False, True):
-        sizes = {
-            oid: Path(path).stat().st_size
-            for oid, path in sources.items()
-            if bool(faults[oid]) == replaced
-        }
-        wrong = there.faults(sizes, content=replaced, progress=progress) if sizes else {}
-        for oid, fault in wrong.items():
-            raise FailureError(
-                f"the remote did not store what was sent: its object `{oid}` "
-                f"{fault or 'is missing'}"
-            )
 
 
 def fetch(
@@ -215,7 +96,7 @@ def fetch(
     hold DVC's lock until it has used the files.
     """
     with opened(root, "dvc fetch") as repo:
-        objects = _Objects(repo, None)
+        objects = Objects(repo, None)
         lacking = set[str]()
         if known := objects.add(folder, heal=True):
             lacking = objects.lacking(folder, paths, distrusted)
@@ -254,7 +135,7 @@ def look_for(
         if not remote_names(repo):
             return {each.value: ObjectFault(each.name, "", "") for each in folders}
         there, _ = remote_objects(repo, remote, "status")
-        objects = _Objects(repo, there)
+        objects = Objects(repo, there)
         unknown = [each for each in folders if not objects.add(each, heal=False)]
         found = there.faults(objects.sizes, content=content, progress=progress)
     faults = {each.value: ObjectFault(each.name, "", "") for each in unknown}
@@ -268,7 +149,7 @@ def look_for(
     return faults
 
 
-class _Objects:
+class Objects:
     """The objects of folders. For each object, finds local copies, and the files that use it."""
 
     def __init__(self, repo: Any, there: RemoteObjects | None) -> None:

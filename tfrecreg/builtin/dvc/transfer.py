@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
 from tfrecreg.builtin.dvc import cloud, dvc
-from tfrecreg.builtin.dvc.cloud import Folder
+from tfrecreg.builtin.dvc.cache import (
+    DIR_SUFFIX,
+    RemoteObjects,
+    Verified,
+    in_threads,
+    remote_objects,
+)
+from tfrecreg.builtin.dvc.cloud import Folder, ObjectFault, Objects
 from tfrecreg.core.records.hashing import hash_file
 from tfrecreg.core.registry import layout
 from tfrecreg.core.registry.absence import bring_command, expect_dataset, named_hash
@@ -20,7 +27,13 @@ from tfrecreg.core.registry.registry import Dataset, Registry, not_yanked
 from tfrecreg.core.registry.transaction import transaction
 from tfrecreg.core.storage.interface import Storage
 from tfrecreg.core.storage.local import LocalStorage
-from tfrecreg.core.values.errors import MissingFileError, RefusedError, UsageError
+from tfrecreg.core.values.errors import (
+    FailureError,
+    MissingFileError,
+    RefusedError,
+    TfrecregError,
+    UsageError,
+)
 from tfrecreg.core.values.progress import SILENT, Progress, working
 from tfrecreg.core.values.reference import parse_reference, parse_version
 from tfrecreg.core.values.text import ShortRepr, safe
@@ -54,6 +67,20 @@ def dvc_folder(dataset: Dataset, manifest: Manifest) -> Folder:
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class PushResult(ShortRepr):
+    """Result of a push."""
+
+    releases: tuple[str, ...]
+    """The releases, such as ``mnist@1.0.0``, in order. The remote has all their objects now."""
+    objects: int
+    """Number of DVC objects that were sent. Objects that the remote already had do not count."""
+    replaced: int = 0
+    """Number of sent objects that replaced damaged ones."""
+    verified: Verified = field(default_factory=Verified)
+    """How many objects were verified in the remote."""
+
+
 def push(
     registry: Registry,
     names: Sequence[str] = (),
@@ -62,18 +89,104 @@ def push(
     verify: bool = False,
     repair: bool = False,
     progress: Progress = SILENT,
-) -> cloud.PushResult:
-    """Send releases to a remote.
+) -> PushResult:
+    """Find which objects of releases are missing in a remote, and send them. Lists the remote
+    before and afterwards, and compares sizes. Raises an error if objects are still missing or
+    damaged at the end.
 
-    Looks for each object in the remote and compares its size. Missing objects are taken from DVC's
-    cache, from `data/` or from `versions/`. Each object is hashed before it is sent.
+    Missing objects are taken from DVC's cache, from `data/` or from `versions/`. Each object is
+    hashed before it is sent. The list of a folder is sent after the folder's files, because DVC
+    takes the list as proof that the files are there.
     """
-    found = {each.name: each for each in _releases(registry, names)}
-    folders = [dvc_folder(each.dataset, each.manifest) for each in found.values()]
-    progress.note(f"dvc push: {', '.join(found)}")
-    return cloud.send(
-        registry.storage.root, folders, remote, verify=verify, repair=repair, progress=progress
+    releases = {each.name: each for each in _releases(registry, names)}
+    folders = [dvc_folder(each.dataset, each.manifest) for each in releases.values()]
+    progress.note(f"dvc push: {', '.join(releases)}")
+    root = registry.storage.root
+    with dvc.locked(root), dvc.opened(root, "dvc push") as repo:
+        there, name = remote_objects(repo, remote, "push")
+        objects = Objects(repo, there)
+        unknown = [each for each in folders if not objects.add(each, heal=True)]
+        sizes = objects.sizes
+        faults = there.faults(sizes, content=verify or repair, progress=progress)
+        wanted = [oid for oid, fault in faults.items() if repair or not fault]
+        sources = _sources(objects, wanted, progress)
+        files = {oid: path for oid, path in sources.items() if not oid.endswith(DIR_SUFFIX)}
+        _put(there, files, faults, progress)
+        left = faults.keys() - files.keys()
+        lists = {
+            oid: sources[oid]
+            for oid in sources.keys() - files.keys()
+            if left.isdisjoint(objects.lists[oid].values())
+        }
+        _put(there, lists, faults, progress)
+    left -= lists.keys()
+    found = [ObjectFault(each.name, "", "") for each in unknown]
+    # A list that waits for its files is not missing.
+    for oid in (oid for oid in left if faults[oid] or oid not in sources):
+        found += objects.faults(oid, faults[oid])
+    sent = len(files) + len(lists)
+    if found:
+        raise _incomplete(name, sent, found, repair=repair)
+    return PushResult(
+        releases=tuple(each.name for each in folders),
+        objects=sent,
+        replaced=sum(1 for oid in (*files, *lists) if faults[oid]),
+        verified=there.verified,
     )
+
+
+def _incomplete(
+    remote: str, sent: int, left: Sequence[ObjectFault], *, repair: bool
+) -> TfrecregError:
+    """The error for objects that are still missing or damaged in a remote."""
+    # The missing ones, which this machine cannot supply, come first.
+    first = min(left, key=lambda each: (bool(each.what), each.name, each.path))
+    alike = sum(bool(each.what) == bool(first.what) for each in left)
+    more = f" and {alike - 1} more" if alike > 1 else ""
+    others = f"all others were sent ({sent})" if sent else "nothing was sent"
+    if not first.what:
+        lacks = f"the remote `{remote}` lacks {first}{more}"
+        return first.lost(f"{lacks}, and this machine has no intact copy, so {others}")
+    message = f"the remote `{remote}` has {first} damaged{more}: it {first.what}; {others}"
+    if not repair:
+        return RefusedError(message, hint=f"tfrecreg push --repair {first.name}")
+    return first.lost(f"{message}, and this machine has no intact copy to replace it")
+
+
+def _sources(objects: Objects, oids: Sequence[str], progress: Progress) -> dict[str, str]:
+    """For each object that this machine has, the path of a local file with its bytes."""
+    found = {}
+    with working(progress, "hashing", len(oids), "objects"):
+        for oid, path in zip(oids, in_threads(objects.source, oids), strict=True):
+            progress.advance(1, objects.sizes[oid] or 0)
+            if path is not None:
+                found[oid] = path
+    return found
+
+
+def _put(
+    there: RemoteObjects, sources: Mapping[str, str], faults: Mapping[str, str], progress: Progress
+) -> None:
+    """Send objects and verify that they arrived. Read back objects that replaced damaged ones."""
+    if not sources:
+        return
+    with working(progress, "sending", len(sources), "objects"):
+        for oid, _ in zip(
+            sources, in_threads(lambda each: there.put(each, sources[each]), sources), strict=True
+        ):
+            progress.advance(1, Path(sources[oid]).stat().st_size)
+    for replaced in (False, True):
+        sizes = {
+            oid: Path(path).stat().st_size
+            for oid, path in sources.items()
+            if bool(faults[oid]) == replaced
+        }
+        wrong = there.faults(sizes, content=replaced, progress=progress) if sizes else {}
+        for oid, fault in wrong.items():
+            raise FailureError(
+                f"the remote did not store what was sent: its object `{oid}` "
+                f"{fault or 'is missing'}"
+            )
 
 
 def _releases(registry: Registry, names: Sequence[str]) -> list[Release]:
