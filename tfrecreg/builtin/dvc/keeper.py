@@ -7,7 +7,6 @@ from functools import partial
 from typing import Literal
 
 from tfrecreg.builtin.dvc import dvc
-from tfrecreg.core.records.hashing import hash_file
 from tfrecreg.core.registry import absence, layout
 from tfrecreg.core.registry.history import Issue, Link, expect_intact, repair_hint
 from tfrecreg.core.registry.keeper import Tracker
@@ -130,15 +129,7 @@ class _Dvc:
                 obtain(dataset, manifest, paths, stage, None, progress, required=False)
         except (FailureError, RefusedError) as error:
             progress.note(f"cannot take a copy from DVC: {error.message}")
-        found = []
-        for path in paths:
-            if stage.stat(path) is None:
-                continue
-            if hash_file(stage, path)[1] == manifest.entries[path].blake3:
-                found.append(path)
-            else:
-                stage.remove(path)
-        return found
+        return [path for path in paths if stage.stat(path) is not None]
 
     def expect_current(self, registry: Registry, name: str) -> None:
         from tfrecreg.builtin.dvc.pipeline import expect_pipeline

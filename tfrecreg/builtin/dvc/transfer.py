@@ -376,7 +376,9 @@ def obtain(
 def _copy_all(
     manifest: Manifest, found: cloud.Fetched, staged: Storage, progress: Progress
 ) -> list[str]:
-    """Copy objects from the cache. Returns the paths whose bytes do not match the release."""
+    """Copy objects from the cache. Returns the paths whose bytes do not match the release, and
+    removes these files.
+    """
     expected = manifest.entries
     wrong = []
     for path, cached in found.files.items():
@@ -389,5 +391,6 @@ def _copy_all(
             sound = digest == expected[path].blake3
             progress.advance(0, expected[path].bytes)
         if not sound:
+            staged.remove(path)
             wrong.append(path)
     return wrong
