@@ -84,14 +84,13 @@ class RemoteObjects:
         wanted = set(oids)
         self._listed |= wanted
         if not self._fs.CAN_TRAVERSE:  # a web server: one request for each object
-            single = sorted(wanted)
-            infos = zip(single, in_threads(self._info, single), strict=True)
+            infos = in_threads(self._info, sorted(wanted))
             return {oid: found for oid, found in infos if found is not None}
         prefixes: dict[str, set[str]] = defaultdict(set)
         for oid in wanted:
             prefixes[oid[:2]].add(oid)
         found: dict[str, RemoteObject] = {}
-        for prefix, some in zip(prefixes, in_threads(self._list, list(prefixes)), strict=True):
+        for prefix, some in in_threads(self._list, list(prefixes)):
             found.update((oid, some[oid]) for oid in prefixes[prefix] & some.keys())
         return found
 
@@ -131,7 +130,7 @@ class RemoteObjects:
         if not doubtful:
             return faults
         with working(progress, "reading the remote", len(doubtful), "objects"):
-            for oid, digest in zip(doubtful, in_threads(self.digest, doubtful), strict=True):
+            for oid, digest in in_threads(self.digest, doubtful):
                 size = found[oid].size or sizes[oid] or 0
                 self._read[oid] = size
                 progress.advance(1, size)
@@ -211,11 +210,11 @@ def _stated_md5(info: Mapping[str, Any]) -> str | None:
         return None
 
 
-def in_threads(call: Callable[[str], _T], oids: Collection[str]) -> Iterator[_T]:
-    """The results of a call for each object, in order. Several calls run in parallel."""
+def in_threads(call: Callable[[str], _T], oids: Collection[str]) -> Iterator[tuple[str, _T]]:
+    """Each object with the result of a call, in order. Several calls run in parallel."""
     pool = ThreadPoolExecutor(_THREADS)
     try:
-        yield from pool.map(call, oids)
+        yield from zip(oids, pool.map(call, oids), strict=True)
     finally:
         pool.shutdown(cancel_futures=True)
 

@@ -109,7 +109,7 @@ def fetch(
                 return Fetched(lost=(ObjectFault(folder.name, "", ""),))
             lacking = objects.lacking(folder, paths)
         listed = sorted(there.listed(lacking)) if there is not None else []
-        got = dict(zip(listed, in_threads(objects.take, listed), strict=True))
+        got = dict(in_threads(objects.take, listed))
         faults = {oid: "is damaged" if oid in got else "" for oid in lacking if not got.get(oid)}
     lost = (each for oid, what in faults.items() for each in objects.faults(oid, what))
     return Fetched(

@@ -157,7 +157,7 @@ def _sources(objects: Objects, oids: Sequence[str], progress: Progress) -> dict[
     """For each object that this machine has, the path of a local file with its bytes."""
     found = {}
     with working(progress, "hashing", len(oids), "objects"):
-        for oid, path in zip(oids, in_threads(objects.source, oids), strict=True):
+        for oid, path in in_threads(objects.source, oids):
             progress.advance(1, objects.sizes[oid] or 0)
             if path is not None:
                 found[oid] = path
@@ -171,9 +171,7 @@ def _put(
     if not sources:
         return
     with working(progress, "sending", len(sources), "objects"):
-        for oid, _ in zip(
-            sources, in_threads(lambda each: there.put(each, sources[each]), sources), strict=True
-        ):
+        for oid, _ in in_threads(lambda each: there.put(each, sources[each]), sources):
             progress.advance(1, Path(sources[oid]).stat().st_size)
     for replaced in (False, True):
         sizes = {

@@ -27,11 +27,6 @@ class FilesExporter(Exporter):
     payloads = "any"
     keeps_files = True
 
-    def file_name(self, split: str, number: int, of: int) -> str:
-        """The path that the shard has in its build."""
-        del of
-        return [each.path for each in self.dataset.manifest.shards if each.split == split][number]
-
     def how_to_read(self, folder: str) -> str:
         """The command that verifies the copy."""
         return f"verify it with `tfrecreg check {folder}`"

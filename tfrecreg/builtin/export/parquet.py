@@ -95,9 +95,7 @@ class ParquetExporter(RecordExporter):
     Options: ClassVar[type[Any]] = ParquetExportOptions
     reader = "Parquet"
 
-    def __init__(self, dataset: ExportedDataset, options: ParquetExportOptions) -> None:
-        super().__init__(dataset, options)
-        self._notes: list[str] = []
+    _notes: Sequence[str] = ()
 
     def file_name(self, split: str, number: int, of: int) -> str:
         """The path that Hugging Face expects for a split: ``data/train-00000-of-00010.parquet``."""

@@ -262,6 +262,8 @@ def _expect_exportable(dataset: ExportedDataset, exporter: type[Exporter]) -> No
 
 def _file_names(dataset: ExportedDataset, exporter: Exporter, plugin_id: PluginId) -> list[str]:
     """The name of the exported file of each shard."""
+    if exporter.keeps_files:
+        return [shard.path for shard in dataset.manifest.shards]
     names = [
         called(plugin_id, "file_name", exporter.file_name, shard.split, number, of)
         for shard, number, of in numbered(dataset.manifest.shards)

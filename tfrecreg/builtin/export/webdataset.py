@@ -14,7 +14,6 @@ import re
 import tarfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 from urllib.parse import quote_from_bytes
 
 from tfrecreg.api import (
@@ -50,14 +49,6 @@ _LABEL_SUFFIX = "cls"
 _JSON_SUFFIX = "json"
 
 
-class Member(NamedTuple):
-    """One file of a sample."""
-
-    suffix: str
-    """The part of the name after the key and a dot."""
-    data: bytes
-
-
 @dataclass(frozen=True, slots=True)
 class SampleLayout:
     """The features that become separate files. Picklable."""
@@ -67,8 +58,8 @@ class SampleLayout:
     label: str | None
     """The feature with the label."""
 
-    def members(self, key: str | None, features: Example) -> Iterator[Member]:
-        """The files of a record; the JSON comes last."""
+    def members(self, key: str | None, features: Example) -> Iterator[tuple[str, bytes]]:
+        """The suffix and the content of each file of a record; the JSON comes last."""
         files: dict[str, str] = {}
         for name, prefix in self.images:
             feature = features.get(name)
@@ -76,11 +67,11 @@ class SampleLayout:
                 data = feature.values[0]
                 suffix = prefix + _SUFFIXES.get(sniff(data) or "", _OTHER_SUFFIX)
                 files[suffix] = name
-                yield Member(suffix, data)
+                yield suffix, data
         label = None if self.label is None else features.get(self.label)
         if label is not None and label.kind is Kind.INT64 and label.count == 1:
             files[_LABEL_SUFFIX] = str(self.label)
-            yield Member(_LABEL_SUFFIX, str(label.values[0]).encode())
+            yield _LABEL_SUFFIX, str(label.values[0]).encode()
         apart = set(files.values())
         document = {
             "key": key,
@@ -92,7 +83,7 @@ class SampleLayout:
             },
         }
         text = json.dumps(document, sort_keys=True, allow_nan=False, separators=(",", ":"))
-        yield Member(_JSON_SUFFIX, text.encode())
+        yield _JSON_SUFFIX, text.encode()
 
 
 def sample_features(members: Mapping[str, bytes]) -> Example:
@@ -156,12 +147,12 @@ class WebDatasetFormat(RecordFormat):
             # Without TarFile, which would keep the header of every member.
             for record in keyed_examples(task, records):
                 name = names.name(record.number, record.key)
-                for member in self.layout.members(record.key, record.features):
-                    info = tarfile.TarInfo(f"{name}.{member.suffix}")  # without time and user
-                    info.size, info.mode = len(member.data), _MODE
+                for suffix, data in self.layout.members(record.key, record.features):
+                    info = tarfile.TarInfo(f"{name}.{suffix}")  # without time and user
+                    info.size, info.mode = len(data), _MODE
                     file.write(info.tobuf(tarfile.PAX_FORMAT, "utf-8", "strict"))
-                    file.write(member.data)
-                    file.write(bytes(-len(member.data) % tarfile.BLOCKSIZE))
+                    file.write(data)
+                    file.write(bytes(-len(data) % tarfile.BLOCKSIZE))
             file.write(bytes(2 * tarfile.BLOCKSIZE))  # the end of an archive
 
     def read(self, task: ShardToExport) -> Iterator[bytes]:

@@ -196,8 +196,11 @@ class IndexMatch:
         """
         return self.known > 0 and (len(self._index) <= 2 * self.known or self.known > self.unknown)
 
-    def match(self, first: int, payloads: Iterable[bytes]) -> npt.NDArray[np.bool_]:
-        """For each record, whether the index has it."""
+    def match(self, first: int | None, payloads: Iterable[bytes]) -> npt.NDArray[np.bool_]:
+        """For each record, whether the index has it. `first` is the number of the first record, if
+        it is known.
+        """
+        first = len(self._index) if first is None else first
         joined = b"".join(record_digest(canonical(payload)) for payload in payloads)
         digests = np.frombuffer(joined, np.uint8).reshape(-1, DIGEST_BYTES)
         known = np.zeros(len(digests), np.bool_)
@@ -209,12 +212,6 @@ class IndexMatch:
         for place in np.flatnonzero(~known):
             known[place] = self._match_elsewhere(digests[place].tobytes())
         self.known += int(known.sum())
-        return known
-
-    def match_anywhere(self, payload: bytes) -> bool:
-        """Match a record only by its content. Returns whether the index still had a match."""
-        known = self._match_elsewhere(record_digest(canonical(payload)))
-        self.known += known
         return known
 
     def match_large(self, number: int, length: int) -> bool:

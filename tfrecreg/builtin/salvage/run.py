@@ -133,10 +133,9 @@ def find_shards(
     targets: Sequence[str | Built], registry: RegistryLike | None, engine: Engine
 ) -> Found:
     """Find the shards that `targets` select."""
-    named = dict.fromkeys(targets)
     found = [
         (each if isinstance(each, Built) else find_reference(each, registry)) or each
-        for each in named
+        for each in targets
     ]
     here: list[Shard] = []
     missing: list[Shard] = []

@@ -533,7 +533,7 @@ class _Salvage:
         return (
             (at, frame)
             for at, frame in found
-            if matches.match_anywhere(frame[HEADER_BYTES:-FOOTER_BYTES])
+            if matches.match(None, [frame[HEADER_BYTES:-FOOTER_BYTES]])[0]
         )
 
     def _cut_out(self, fault: Fault, start: int, stop: int) -> None:
