@@ -7,13 +7,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from diff_support import example, put_build, put_release
+from diff_support import SCHEMA, example, put_build, put_release
 from tests_support import flip
 from view_support import Viewing, serving
 
 import tfrecreg
 from tfrecreg.builtin.derived.parents import DerivedOptions
-from tfrecreg.core.example.values import int64_feature
+from tfrecreg.core.example.values import bytes_feature, int64_feature
+from tfrecreg.core.images.read import PNG
 from tfrecreg.core.values.documents import read_toml
 
 pytest.importorskip("duckdb", reason="the extra `query` is not installed")
@@ -131,6 +132,17 @@ def test_what_is_moved_and_relabelled_is_changed(tmp_path: Path) -> None:
         assert (pair["key"], pair["differs"]) == ("a5", ["label"])
         (pair,) = viewing.ask("/api/compare/records", a=0, b=1, kind="moved")["records"]
         assert (pair["key"], pair["differs"]) == ("a4", [])
+
+
+def test_pixels_that_begin_like_an_image_are_drawn_as_pixels(tmp_path: Path) -> None:
+    schema = SCHEMA + 'feature { name: "raw" type: BYTES annotation { tag: "pixels:2x2x3" } }'
+    record = {"raw": bytes_feature(4 * b"\xff\xd8\xff")}
+    put_build(tmp_path, {"train": [{"a": record}]}, schema=schema)
+    with serving("d", registry=tmp_path) as viewing:
+        for path in ("thumb", "image"):
+            answer = viewing.client.get(f"/api/t/0/{path}/0/0")
+            assert answer.headers["content-type"] == "image/png"
+            assert answer.content.startswith(PNG)
 
 
 def test_folders_are_compared_wherever_they_are(root: Path, tmp_path: Path) -> None:

@@ -357,7 +357,7 @@ def thumbnail(image: ShownImage, size: int) -> Response:
     """A picture with sides of at most `size` pixels. A small image is sent unchanged."""
     header = image.header
     assert header is not None
-    own = SHOWN.get(sniff(image.data) or "") if not header.animated else None
+    own = _own_type(image) if not header.animated else None
     shorter, longer = sorted((header.width, header.height))
     if own is not None and longer <= size and len(image.data) <= _SMALL_BYTES:
         return Response(image.data, media_type=own)
@@ -377,9 +377,9 @@ def thumbnail(image: ShownImage, size: int) -> Response:
 
 def whole(image: ShownImage) -> Response:
     """An image, converted to PNG or JPEG unless browsers can show its own format."""
-    known = sniff(image.data)
-    if known is not None and image.format == known:  # not pixels that begin like a PNG
-        return Response(image.data, media_type=SHOWN[known])
+    own = _own_type(image)
+    if own is not None:
+        return Response(image.data, media_type=own)
     side = max(image.header.width, image.header.height) if image.header is not None else 1
     try:
         made = image.decoder.thumbnail(image.data, side)
@@ -388,6 +388,13 @@ def whole(image: ShownImage) -> Response:
     if made is None:
         raise UsageError("the decoder of the image returns no picture")
     return Response(made.data, media_type=SHOWN[made.format])
+
+
+def _own_type(image: ShownImage) -> str | None:
+    """The media type if browsers can show the image unchanged; None for pixels that begin like a
+    PNG."""
+    known = sniff(image.data)
+    return SHOWN[known] if known is not None and image.format == known else None
 
 
 def _drafted(data: bytes, size: int) -> Response:
