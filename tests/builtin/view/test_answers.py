@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,8 +19,11 @@ from tests_support import flip
 from view_support import HOSTILE, SVG, Viewing, serving, write_pets
 
 import tfrecreg as tr
+from tfrecreg.builtin.view.record import thumbnail, whole
+from tfrecreg.core.example.format_payload import ShownImage
 from tfrecreg.core.example.model import encode
 from tfrecreg.core.example.values import bytes_feature, int64_feature
+from tfrecreg.core.images.decoder import PixelsDecoder
 
 SIDES = ("xmin", "xmax", "ymin", "ymax")
 pytest.importorskip("duckdb", reason="the extra `query` is not installed")
@@ -121,6 +125,22 @@ def test_large_images_become_thumbnails_of_bounded_size(tmp_path: Path) -> None:
         said = viewing.error("/api/t/0/thumb/0/3", 400)
         assert said.startswith("the image does not decode: ")
         assert viewing.error("/api/t/0/thumb/0/2", 404) == "the record has no such image | "
+
+
+def test_images_are_decoded_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    turn, decoder, locked = threading.Lock(), PixelsDecoder((1, 1, 1)), []
+
+    def array(data: bytes) -> np.ndarray:
+        locked.append(turn.locked())
+        return np.frombuffer(data, np.uint8).reshape(1, 1, 1)
+
+    monkeypatch.setattr(decoder, "array", array)
+    monkeypatch.setattr("tfrecreg.builtin.view.record._DECODING", turn)
+    about = {"feature": "", "value": 0, "format": "pixels", "header": decoder.header(b"x")}
+    image = ShownImage(**about, data=b"x", decoder=decoder)
+    thumbnail(image, 32)
+    whole(image)
+    assert locked == [True, True]
 
 
 def test_no_svg_and_no_html_is_ever_sent_as_such(viewing: Viewing) -> None:

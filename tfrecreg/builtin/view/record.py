@@ -382,7 +382,8 @@ def whole(image: ShownImage) -> Response:
         return Response(image.data, media_type=own)
     side = max(image.header.width, image.header.height) if image.header is not None else 1
     try:
-        made = image.decoder.thumbnail(image.data, side)
+        with _DECODING:
+            made = image.decoder.thumbnail(image.data, side)
     except ValueError as error:
         raise UsageError(f"the image does not decode: {error}") from None
     if made is None:
