@@ -186,6 +186,22 @@ def test_selections_are_by_split_condition_and_order(viewing: Viewing) -> None:
     assert viewing.ask("/api/t/0/select", where="false")["count"] == 0
 
 
+def test_the_oldest_of_many_selections_is_forgotten(
+    viewing: Viewing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tfrecreg.builtin.view.selections._CHOICES", 2)
+
+    def select(number: int) -> str:
+        return viewing.ask("/api/t/0/select", where=f"record = {number}")["selection"]
+
+    names = [select(1), select(2)]
+    assert places(viewing, names[0]) == [(0, 1), (1, 1), (2, 1)]
+    names.append(select(3))
+    assert "there is no selection" in viewing.error("/api/t/0/records", 400, selection=names[1])
+    assert places(viewing, names[0]) == [(0, 1), (1, 1), (2, 1)]
+    assert places(viewing, names[2]) == [(0, 3)]
+
+
 @pytest.mark.parametrize(
     ("query", "status"),
     [

@@ -30,6 +30,8 @@ NumberArray = npt.NDArray[np.int64]
 """Record numbers in a target."""
 _KEPT_BYTES = 48 << 20
 """Maximum size in bytes of all kept selections together."""
+_CHOICES = 10_000
+"""Maximum number of selections that can be computed again. Each text in the search box is one."""
 _PLACES = 20_000
 """Maximum number of records that an SQL condition can list one by one."""
 _ROWS = 10_000
@@ -92,7 +94,7 @@ class Selections:
         self._shards = shards
         self._catalog = catalog
         self._kept: OrderedDict[str, ChosenRecords] = OrderedDict()
-        self._choices: dict[str, ViewChoice] = {}
+        self._choices: OrderedDict[str, ViewChoice] = OrderedDict()
         self._lock = threading.Lock()
         self._starts = {
             shown_text(each.name): int(shards.starts[each.number]) for each in shards.shards
@@ -104,6 +106,8 @@ class Selections:
             return ChosenRecords(ViewChoice(), range(len(self._shards)))
         with self._lock:
             choice = self._choices.get(name)
+            if choice is not None:
+                self._choices.move_to_end(name)
             if name in self._kept:
                 self._kept.move_to_end(name)
                 return self._kept[name]
@@ -146,6 +150,9 @@ class Selections:
     def _keep(self, name: str, made: ChosenRecords) -> None:
         with self._lock:
             self._kept[name], self._choices[name] = made, made.choice
+            while len(self._choices) > _CHOICES:
+                oldest, _ = self._choices.popitem(last=False)
+                self._kept.pop(oldest, None)
             held = sum(_bytes(each) for each in self._kept.values())
             while held > _KEPT_BYTES and len(self._kept) > 1:
                 _, dropped = self._kept.popitem(last=False)
