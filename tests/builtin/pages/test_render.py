@@ -44,3 +44,9 @@ def test_accepted_findings_have_their_waiver() -> None:
     assert "Accepted by ax until 2031-01-31: bx" in page.text
     assert "Incomplete" in page.text
     assert "x was not read" in page.text
+
+
+def test_names_in_a_table_of_places_keep_their_backticks() -> None:
+    html = render_page(Surveys().page([hostile_report("a`b`c")]))
+    assert html.count("<td><bdi>a`b`c</bdi></td>") == 4 * 4  # split, shard, feature and key
+    assert html.count("<td><bdi>expected <code>a</code>b") == 4
