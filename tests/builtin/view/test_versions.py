@@ -117,7 +117,7 @@ def test_two_versions_are_compared(viewing: Viewing) -> None:
     assert said.startswith("there is no kind `all`")
 
 
-def test_what_is_moved_and_relabelled_is_changed(tmp_path: Path) -> None:
+def test_what_is_moved_and_relabelled_is_moved_as_in_diff(tmp_path: Path) -> None:
     moved = {"a5": example(5, label=int64_feature(0))}
     put_build(tmp_path, BEFORE)
     put_release(tmp_path, "1.0.0")
@@ -127,11 +127,13 @@ def test_what_is_moved_and_relabelled_is_changed(tmp_path: Path) -> None:
     )
     with serving("d@1.0.0", "d", registry=tmp_path) as viewing:
         found = viewing.ask("/api/compare", a=0, b=1)
-        assert (found["changed"], found["moved"], found["unchanged"]) == (1, 1, 7)
-        (pair,) = viewing.ask("/api/compare/records", a=0, b=1, kind="changed")["records"]
-        assert (pair["key"], pair["differs"]) == ("a5", ["label"])
-        (pair,) = viewing.ask("/api/compare/records", a=0, b=1, kind="moved")["records"]
-        assert (pair["key"], pair["differs"]) == ("a4", [])
+        assert (found["changed"], found["moved"], found["unchanged"]) == (0, 2, 7)
+        assert viewing.ask("/api/compare/records", a=0, b=1, kind="changed")["records"] == []
+        pairs = viewing.ask("/api/compare/records", a=0, b=1, kind="moved")["records"]
+        assert {each["key"]: each["differs"] for each in pairs} == {"a4": [], "a5": ["label"]}
+        chosen = viewing.ask("/api/t/1/select", changed_since="d@1.0.0")["selection"]
+        (record,) = viewing.ask("/api/t/1/records", selection=chosen)["records"]
+        assert record["key"] == "a5"
 
 
 def test_pixels_that_begin_like_an_image_are_drawn_as_pixels(tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tfrecreg.builtin.releases.diff.match import Matched, record_of, shard_of
-from tfrecreg.builtin.releases.diff.result import DiffResult, diff
+from tfrecreg.builtin.releases.diff.match import Matched, Pairs, record_of, shard_of
+from tfrecreg.builtin.releases.diff.result import CHANGE_KINDS, DiffResult, diff
 from tfrecreg.builtin.view.background import Counted
 from tfrecreg.builtin.view.browsed import PAGE, Browsed
 from tfrecreg.builtin.view.record import example_of
@@ -21,9 +21,7 @@ from tfrecreg.core.registry.registry import Registry
 from tfrecreg.core.values.errors import UsageError
 from tfrecreg.core.values.text import safe
 
-CHANGES = ("added", "removed", "changed", "moved", "renamed")
 _KEPT = 4
-_Places = npt.NDArray[np.uint64]
 
 
 class Comparisons:
@@ -37,12 +35,10 @@ class Comparisons:
     def summary(self, a: Browsed, b: Browsed) -> dict[str, Any]:
         found = self._between(a.word, b.word)
         change = found.change
-        matched = found.listing.matched
-        totals = {kind: max(map(len, _places(matched, kind))) for kind in CHANGES}
         every = sum(each.records_after or 0 for each in found.splits)
-        came = sum(totals[kind] for kind in totals if kind != "removed")
+        came = sum(total for kind, total in found.totals.items() if kind != "removed")
         return {
-            **{kind: total if found.known else None for kind, total in totals.items()},
+            **{kind: total if found.known else None for kind, total in found.totals.items()},
             "unchanged": every - came if found.known else None,
             "verdict": "SAME" if found.same else change.level.upper(),
             "version": found.version,
@@ -67,19 +63,19 @@ class Comparisons:
 
     def records(self, a: Browsed, b: Browsed, kind: str, start: int, count: int) -> dict[str, Any]:
         """Records of one kind, with their states on both sides."""
-        if kind not in CHANGES:
+        if kind not in CHANGE_KINDS:
             raise UsageError(f"there is no kind `{kind}`")
-        before, after = _places(self._between(a.word, b.word).listing.matched, kind)
-        every = max(len(before), len(after))
-        shown = slice(start, start + min(count, PAGE))
-        pairs = zip_longest(before[shown].tolist(), after[shown].tolist())
-        return {"of": every, "records": [_pair(a, b, *pair) for pair in pairs]}
+        pairs = _pairs(self._between(a.word, b.word).listing.matched, kind)
+        shown = pairs[start : start + min(count, PAGE)]
+        places = zip_longest(shown.before.tolist(), shown.after.tolist())
+        return {"of": len(pairs), "records": [_pair(a, b, *each) for each in places]}
 
     def changed_since(self, reference: str, b: Browsed) -> npt.NDArray[np.int64]:
         """Numbers of the records of `b` that are new or changed since a version."""
-        matched = self._between(reference, b.word).listing.matched
-        parts = [_places(matched, kind)[1].tolist() for kind in ("added", "changed")]
-        numbers = [_number(b, place) for part in parts for place in part]
+        found = self._between(reference, b.word).listing.matched
+        changed = (found.changed, found.moved_changed, found.renamed_changed)
+        places = np.concatenate([found.added, *(each.after for each in changed)])
+        numbers = [_number(b, place) for place in places.tolist()]
         return np.array(sorted(each for each in numbers if each is not None), np.int64)
 
     def _between(self, *words: str) -> DiffResult:
@@ -95,24 +91,21 @@ class Comparisons:
         return found
 
 
-def _places(matched: Matched, kind: str) -> tuple[_Places, _Places]:
+def _pairs(matched: Matched, kind: str) -> Pairs:
     """The places of records in the old version and in the new version. A record that was added or
-    removed has only one place.
-
-    A moved or renamed record counts as changed if it also changed.
+    removed has only one place. Moved or renamed records that also changed come last.
     """
-    none = np.empty(0, np.uint64)
-    if kind == "added":
-        return none, matched.added
-    if kind == "removed":
-        return matched.removed, none
-    if kind != "changed":
-        pairs = matched.moved if kind == "moved" else matched.renamed
-        return pairs.before, pairs.after
-    every = (matched.changed, matched.moved_changed, matched.renamed_changed)
-    return (
-        np.concatenate([each.before for each in every]),
-        np.concatenate([each.after for each in every]),
+    none = Pairs.none()
+    same, differing = {
+        "removed": (none, Pairs(matched.removed, none.after)),
+        "added": (none, Pairs(none.before, matched.added)),
+        "changed": (none, matched.changed),
+        "moved": (matched.moved, matched.moved_changed),
+        "renamed": (matched.renamed, matched.renamed_changed),
+    }[kind]
+    return Pairs(
+        np.concatenate((same.before, differing.before)),
+        np.concatenate((same.after, differing.after)),
     )
 
 
