@@ -66,7 +66,7 @@ def report_command(
             {
                 "page": output,
                 "bytes": len(made.html.encode()),
-                "left_out": [],
+                "left_out": [],  # always empty: it stays because the document is an interface
                 "targets": _targets(made.reports),
             }
         )

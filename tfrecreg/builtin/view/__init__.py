@@ -36,7 +36,7 @@ def command(
     the datasets of the registry.
 
     The viewer is a server that only this machine can reach, and its address contains a token. It
-    changes no file. Ctrl-C ends it.
+    changes no dataset. Ctrl-C ends it.
     """
     from tfrecreg.builtin.view.run import open_server
 

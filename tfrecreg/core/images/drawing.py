@@ -1,4 +1,4 @@
-"""Draws the objects of a record over its image: boxes, keypoints, and masks as strips.
+"""Draws the objects of a record over its image: boxes, keypoints, polygons, and masks as strips.
 
 Positions are fractions of the image's sides, so the drawing fits the image in any size. Positions
 are measured from the image's upper left corner, and clipped to the image. The number of shapes is
@@ -61,7 +61,8 @@ class Strip(NamedTuple):
 
 
 def _strips(example: Example) -> list[tuple[Strip, ...]]:
-    """The strips of each object's mask; empty for a mask that does not parse or decode."""
+    """The strips of each object's mask: for run lengths up to the first fault, and none for an
+    image that does not decode."""
     runs, sizes = _values(example, COUNTS, Kind.BYTES), _values(example, SIZE, Kind.INT64)
     if runs and sizes:
         masks = map(_of_runs, runs, sizes[::2], sizes[1::2])

@@ -106,7 +106,8 @@ def is_truncated(data: bytes) -> bool:
     """Whether an image with a sound header is truncated, for example by an interrupted download.
 
     This quick check looks only at the structure: a JPEG without its end marker, a PNG without IEND,
-    or a BMP or WebP with fewer bytes than it declares. It does not detect other damage.
+    a GIF without its trailer, or a BMP or WebP with fewer bytes than it declares. Other damage is
+    not detected.
     """
     kind = sniff(data)
     if kind is None or _FORMATS[kind][1](data):
