@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from diff_support import example, put_build
+from diff_support import example, put_build, put_release
 from hostile_support import hostile_report
 from image_support import png
 from memory_support import PRINT_PEAK, on_linux
@@ -170,6 +170,17 @@ def test_the_difference_shows_the_records(digits_original: Path, tmp_path: Path)
     assert "Classes: image/class/label before after" in alone.text
     (root / "versions" / "digits" / "1.0.0").rename(tmp_path / "elsewhere")
     assert read_page(diff_page("digits@1.0.0", "digits", registry=root)[0]).images == 1
+
+
+def test_the_difference_shows_every_record_of_a_repeated_key(tmp_path: Path) -> None:
+    put_build(tmp_path, {"train": [{"a": example(1)}, {"a": example(2)}]})
+    put_release(tmp_path, "1.0.0")
+    put_build(tmp_path, {"train": [{"a": example(3)}, {"a": example(4)}]})
+    (target,) = make_page("d", registry=tmp_path, against="d@1.0.0").targets
+    assert target.difference is not None
+    for side in ("before", "after"):
+        shown = [getattr(change, side).shard for change in target.difference.changes]
+        assert sorted(shown) == [f"d-train.tfrecord-0000{number}-of-00002" for number in (0, 1)]
 
 
 def write(path: Path, records: list[dict[str, object]]) -> str:

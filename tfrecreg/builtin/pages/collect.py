@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice, zip_longest
 
@@ -26,13 +26,12 @@ from tfrecreg.builtin.pages.content import (
 )
 from tfrecreg.builtin.pages.records import PagePlace, PageRecord, read_records
 from tfrecreg.builtin.pages.survey import EXTREMES, Survey, SurveyValidator, merged
-from tfrecreg.builtin.releases.diff.result import RecordDiff, diff
+from tfrecreg.builtin.releases.diff.result import diff
 from tfrecreg.builtin.statistics.make import Stats, StatsOfCheck
 from tfrecreg.builtin.statistics.tfdv import missing_tfdv
 from tfrecreg.core.check.options import CheckOptions
 from tfrecreg.core.check.reports import Report
 from tfrecreg.core.check.run import check
-from tfrecreg.core.check.scan.indexes import index_of
 from tfrecreg.core.check.scan.interface import Target, Validator
 from tfrecreg.core.check.scan.run import run_scan
 from tfrecreg.core.images.decoder import require_pillow
@@ -236,19 +235,18 @@ def _findings(
 
 def _places(locations: Iterable[Location]) -> list[PagePlace]:
     """The places of the records that the locations name."""
-    return [
-        PagePlace(each.shard or "", each.record) for each in locations if each.record is not None
-    ]
+    return [(each.shard or "", each.record) for each in locations if each.record is not None]
 
 
 def _command(target: Target, place: PagePlace) -> str:
     """The command that prints a record."""
-    shard = shlex.quote(place.shard)
+    name, record = place
+    shard = shlex.quote(name)
     if target.partial and target.storage is not None:
-        where = shlex.quote(f"{target.storage.root}/{place.shard}")
+        where = shlex.quote(f"{target.storage.root}/{name}")
     else:
         where = shard if target.kind == "files" else f"{target.name} --shard {shard}"
-    return safe(f"tfrecreg head {where} --at {place.record}", limit=1000)
+    return safe(f"tfrecreg head {where} --at {record}", limit=1000)
 
 
 def _galleries(target: Target, splits: Mapping[str, Survey], whole: Survey) -> Iterator[Gallery]:
@@ -273,7 +271,7 @@ def _extremes(target: Target, whole: Survey) -> Iterator[Gallery]:
         # If all kept records are equally extreme, none is shown.
         for pick in picks[:_STRIKING]:
             if pick.order < picks[-1].order:
-                tags.setdefault(PagePlace(pick.shard, pick.record), []).append(words)
+                tags.setdefault((pick.shard, pick.record), []).append(words)
     read = read_records(target, tags)
     shown = [place for place in tags if place in read]
     if shown:
@@ -294,7 +292,7 @@ def _sample(survey: Survey) -> list[PagePlace]:
     for picks in zip_longest(*classes):
         for at, pick in enumerate(picks):
             if pick is not None and len(chosen) < _SAMPLE:
-                chosen.setdefault(PagePlace(pick.shard, pick.record), at)
+                chosen.setdefault((pick.shard, pick.record), at)
     # Sorting keeps the order of each class.
     return sorted(chosen, key=lambda place: chosen[place])
 
@@ -355,17 +353,11 @@ def difference_of(
     result = diff(before, after, engine=engine, progress=progress)
     first, second = _target(before), _target(after)
     chosen = [each for kind in result.examples.values() for each in kind[:_CHANGES]]
-    gone = {_key_before(each) for each in chosen if each.kind != "added"}
-    old = _read(first, _places_before(first, gone))
-    here = [each for each in chosen if each.kind != "removed"]
-    new = _read(second, {_place_after(second, each): (each.split, each.key) for each in here})
+    old = _read(first, [each.from_place for each in chosen])
+    new = _read(second, [each.place for each in chosen])
     changes = tuple(
-        PageChange(
-            change=each,
-            before=old.get(_key_before(each)) if each.kind != "added" else None,
-            after=new.get((each.split, each.key)) if each.kind != "removed" else None,
-        )
-        for each in chosen
+        PageChange(change=each, before=former, after=current)
+        for each, former, current in zip(chosen, old, new, strict=True)
     )
     if surveyed is None:
         surveyed = _survey(second, engine) if second is not None else {}
@@ -377,14 +369,6 @@ def difference_of(
     return PageDifference(result=result, changes=changes, classes=classes)
 
 
-_Key = tuple[str, str]
-"""Split and key of an example."""
-
-
-def _key_before(change: RecordDiff) -> _Key:
-    return change.from_split or change.split, change.from_key or change.key
-
-
 def _target(found: Built) -> Target | None:
     try:
         return target_of(found)
@@ -392,27 +376,9 @@ def _target(found: Built) -> Target | None:
         return None  # the bytes are not here: only indexes are compared
 
 
-def _place_after(target: Target | None, change: RecordDiff) -> PagePlace:
-    shards = target.shards if target is not None else ()
-    names = {shard.name.rpartition("/")[2]: shard.name for shard in shards}
-    return PagePlace(names.get(change.shard, change.shard), change.record)
-
-
-def _places_before(target: Target | None, wanted: Collection[_Key]) -> dict[PagePlace, _Key]:
-    """The places of the wanted examples, according to the indexes."""
-    found: dict[PagePlace, _Key] = {}
-    for shard in target.shards if target is not None and wanted else ():
-        index = index_of(shard)
-        for number in range(len(index) if index is not None else 0):
-            assert index is not None
-            if (shard.split, index.key(number)) in wanted:
-                found[PagePlace(shard.name, number)] = (shard.split, index.key(number))
-    return found
-
-
-def _read(target: Target | None, places: Mapping[PagePlace, _Key]) -> dict[_Key, PageRecord]:
-    found = read_records(target, places) if target is not None else {}
-    return {places[place]: record for place, record in found.items()}
+def _read(target: Target | None, places: Sequence[PagePlace | None]) -> list[PageRecord | None]:
+    found = read_records(target, filter(None, places)) if target is not None else {}
+    return [found.get(place) if place is not None else None for place in places]
 
 
 def _survey(target: Target, engine: Engine) -> Mapping[str, Survey]:

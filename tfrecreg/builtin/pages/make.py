@@ -25,7 +25,7 @@ from markupsafe import Markup, escape
 from tfrecreg._version import __version__
 from tfrecreg.builtin.pages.collect import Surveys, difference_of, make_page, provenance_of
 from tfrecreg.builtin.pages.content import Page, TargetPage
-from tfrecreg.builtin.pages.records import PagePlace, read_records
+from tfrecreg.builtin.pages.records import read_records
 from tfrecreg.builtin.releases.diff.result import SPLIT_COUNTS, DiffResult
 from tfrecreg.builtin.statistics.summary import STATS_COLUMNS, stats_row
 from tfrecreg.core.check.report_format import ReportContext, ReportFormat
@@ -207,7 +207,7 @@ def write_page(
 def show_records(target: Target, places: Sequence[tuple[str, int]]) -> str:
     """An HTML page with only records. A place is a shard's escaped name and a record number."""
     names = {safe(shard.name): shard.name for shard in target.shards}
-    wanted = [PagePlace(names[shard], record) for shard, record in places]
+    wanted = [(names[shard], record) for shard, record in places]
     records = read_records(target, wanted)
     shown = [records[place] for place in wanted]
     return render("records", target=target.name, records=shown)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from tfrecreg.builtin.look.head import ShownFeature, shown_record
 from tfrecreg.core.check.scan.indexes import index_of
@@ -20,6 +19,9 @@ from tfrecreg.core.records.reading.access import Records
 from tfrecreg.core.values.errors import StorageError, TfrecregError
 from tfrecreg.core.values.text import safe
 
+PagePlace = tuple[str, int]
+"""The place of a record in a target: the shard's name, as in locations, and the number in its
+shard."""
 _SIDE = 240
 """Maximum number of pixels of the shorter side of a thumbnail."""
 _SMALL = 64
@@ -28,15 +30,6 @@ _FEATURES = 60
 """Maximum number of features that are shown per record."""
 _THUMBNAIL = 250_000
 """Maximum number of bytes of a thumbnail. Thumbnails of very long images may need more."""
-
-
-class PagePlace(NamedTuple):
-    """The place of a record in a target."""
-
-    shard: str
-    """The shard's name, as in locations."""
-    record: int
-    """Number in its shard, from 0."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,8 +81,8 @@ def read_records(target: Target, places: Iterable[PagePlace]) -> dict[PagePlace,
     """
     wanted: dict[str, list[int]] = {}
     decoders = target_decoders(target)
-    for place in sorted(set(places)):
-        wanted.setdefault(place.shard, []).append(place.record)
+    for name, record in sorted(set(places)):
+        wanted.setdefault(name, []).append(record)
     found: dict[PagePlace, PageRecord] = {}
     for shard in target.shards:
         numbers = wanted.get(shard.name)
@@ -108,9 +101,7 @@ def _read_shard(
     except TfrecregError as error:
         split, name, why = safe(shard.split), safe(shard.name), error.message
         return {
-            PagePlace(shard.name, each): PageRecord(
-                split=split, shard=name, record=each, problem=why
-            )
+            (shard.name, each): PageRecord(split=split, shard=name, record=each, problem=why)
             for each in numbers
         }
     with records:
@@ -134,7 +125,7 @@ def _read_shard(
             features = shown.features or shown.parts
             if not features and (payload is not None or not damage):
                 problem = "; ".join(filter(None, (problem, shown.start)))
-            found[PagePlace(shard.name, number)] = PageRecord(
+            found[shard.name, number] = PageRecord(
                 split=safe(shard.split),
                 shard=shown.shard,
                 record=number,

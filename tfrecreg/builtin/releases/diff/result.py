@@ -84,10 +84,18 @@ class RecordDiff:
     for the whole payload."""
     labels: tuple[tuple[str, str, str], ...] = ()
     """Each tuple contains a feature, the old label and the new label."""
+    from_place: tuple[str, int] | None = field(default=None, repr=False, compare=False)
+    """Former shard and record; None for an added example. It is not in JSON documents."""
+
+    @property
+    def place(self) -> tuple[str, int] | None:
+        """Current shard and record; None for a removed example."""
+        return (self.shard, self.record) if self.kind != "removed" else None
 
     def to_json(self) -> dict[str, Any]:
         """The example for a JSON document, without fields that do not apply."""
         plain = asdict(self)
+        del plain["from_place"]
         names = ("feature", "before", "after")
         plain["labels"] = [dict(zip(names, each, strict=True)) for each in self.labels]
         return {name: value for name, value in plain.items() if value not in (None, (), [])}
@@ -334,7 +342,12 @@ class ListedExamples:
             keyed = zip(shards, _keys(side, chunk), chunk.tolist(), strict=True)
             for shard, key, place in sorted(keyed, key=lambda each: (each[0].split, each[1])):
                 yield RecordDiff(
-                    kind=kind, split=shard.split, key=key, shard=shard.path, record=record_of(place)
+                    kind=kind,
+                    split=shard.split,
+                    key=key,
+                    shard=shard.path,
+                    record=record_of(place),
+                    from_place=(shard.path, record_of(place)) if kind == "removed" else None,
                 )
 
     def _read(self, kind: ChangeKind, pairs: Pairs, engine: Engine | None) -> Iterator[RecordDiff]:
@@ -368,6 +381,7 @@ class ListedExamples:
                     features_removed=change.removed,
                     features_changed=change.changed,
                     labels=change.labels,
+                    from_place=(before.path, record_of(old)),
                 )
 
 
