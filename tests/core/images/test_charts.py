@@ -6,15 +6,7 @@ from xml.etree import ElementTree
 
 from markupsafe import Markup
 
-from tfrecreg.core.images.svg import (
-    Bars,
-    Histogram,
-    Scatter,
-    Series,
-    bar_chart,
-    column_chart,
-    scatter_chart,
-)
+from tfrecreg.core.images.svg import Bars, Histogram, Scatter, Series
 
 Numbers = tuple[float, ...]
 
@@ -33,7 +25,7 @@ def test_bars_stand_in_rows_between_their_labels_and_numbers() -> None:
     test = Series(name="test", values=(1000, 0))
     train = Series(name="train", values=(4000, 1))
     bars = Bars(heading="Classes", unit="values", labels=("cat", "dog"), series=(test, train))
-    chart = bar_chart(bars)
+    chart = bars.svg()
     assert places(chart, "text.label", "x", "y") == [((142, 14), "cat"), ((142, 54), "dog")]
     assert [place for place, _ in places(chart, "rect", "x", "y", "width", "height")] == [
         (150, 3, 66, 14),
@@ -59,7 +51,7 @@ def test_bars_stand_in_rows_between_their_labels_and_numbers() -> None:
 
 
 def test_points_stand_on_logarithmic_axes_whose_ticks_are_below_and_beside() -> None:
-    chart = scatter_chart(Scatter(heading="Sizes", points=((10, 20, 4), (40, 20, 1), (40, 80, 2))))
+    chart = Scatter(heading="Sizes", points=((10, 20, 4), (40, 20, 1), (40, 80, 2))).svg()
     assert places(chart, "circle", "cx", "cy", "r") == [
         ((44, 216, 12), "10 × 20 pixels: 4"),
         ((436, 216, 7.5), "40 × 20 pixels: 1"),
@@ -83,9 +75,8 @@ def test_points_stand_on_logarithmic_axes_whose_ticks_are_below_and_beside() -> 
 
 
 def test_columns_stand_side_by_side_and_say_what_they_count() -> None:
-    chart = column_chart(
-        Histogram(heading="x", columns=(("0", 64), ("1 to 2", 0), ("3", 1)), ends=("0", "3"))
-    )
+    columns = (("0", 64), ("1 to 2", 0), ("3", 1))
+    chart = Histogram(heading="x", columns=columns, ends=("0", "3")).svg()
     assert places(chart, "rect", "x", "y", "width", "height") == [
         ((0, 0, 79, 64), ""),
         ((80, 64, 79, 0), ""),
@@ -94,4 +85,4 @@ def test_columns_stand_side_by_side_and_say_what_they_count() -> None:
     assert [text for _, text in places(chart, "title")] == ["0: 64", "1 to 2: 0", "3: 1"]
     texts = [text for _, text in places(chart, "text.number")]
     assert texts == ["0", "3", "up to 64 values"]
-    assert column_chart(Histogram(heading="x", columns=(), ends=("", "")))
+    assert Histogram(heading="x", columns=(), ends=("", "")).svg()

@@ -13,7 +13,7 @@ import itertools
 import os
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import attrgetter, itemgetter
 from pathlib import Path
@@ -32,15 +32,7 @@ from tfrecreg.core.check.report_format import ReportContext, ReportFormat
 from tfrecreg.core.check.reports import Report, error_report
 from tfrecreg.core.check.scan.interface import Target, Validator
 from tfrecreg.core.images.drawing import overlay
-from tfrecreg.core.images.svg import (
-    Bars,
-    Histogram,
-    Scatter,
-    bar_chart,
-    column_chart,
-    scatter_chart,
-    tokens,
-)
+from tfrecreg.core.images.svg import Bars, tokens
 from tfrecreg.core.registry.data import Build, Release, Resolved, open_release, resolve
 from tfrecreg.core.registry.find import expect_built
 from tfrecreg.core.registry.lock import free_folder, new_folder
@@ -54,11 +46,6 @@ from tfrecreg.core.values.text import ShortRepr, count, safe, si_bytes
 from tfrecreg.core.workers.interface import Engine
 
 _TEMPLATES = Path(__file__).with_name("templates")
-_CHARTS: Mapping[type, Callable[[Any], Markup]] = {
-    Bars: bar_chart,
-    Histogram: column_chart,
-    Scatter: scatter_chart,
-}
 _TICKS = re.compile(r"`([^`\n]+)`")
 
 
@@ -122,7 +109,6 @@ def _environment() -> Environment:
     )
     environment.filters.update(
         size=si_bytes,
-        chart=lambda chart: _CHARTS[type(chart)](chart),
         base64=base64.b64encode,
         shown=lambda text: safe(text, limit=400),
         lines=_lines,

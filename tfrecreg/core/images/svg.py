@@ -17,6 +17,22 @@ from markupsafe import Markup, escape
 from tfrecreg.core.images.drawing import COLORS, INK
 from tfrecreg.core.values.text import si_bytes
 
+_WIDTH = 480
+_LABELS = 150
+"""Width of the column of labels."""
+_NUMBERS = 66
+"""Width of the column of numbers."""
+_ROW, _BAR = 20, 14
+_LABEL_CHARACTERS = 20
+_COLORS = 6
+"""Classes `s0` to `s5` of the styles."""
+_PLOT, _MARGIN = 260, 44
+"""Height of a scatter chart, and the space for its axes."""
+_COLUMNS, _TALL = 240, 64
+"""Width and height of a histogram."""
+_LINE = 16
+"""Height of a line of text above or below the histogram."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Series:
@@ -41,6 +57,38 @@ class Bars:
     colors: tuple[int, ...] = ()
     """Color of each label's class; empty if labels do not name classes."""
 
+    def svg(self) -> Markup:
+        """Horizontal bars, one row for each label and series."""
+        most = max((value for each in self.series for value in each.values), default=0) or 1
+        height = _ROW * len(self.labels) * len(self.series) + 4
+        return _svg(height, self.heading, "".join(self._rows(most)))
+
+    def _rows(self, most: int) -> Iterator[str]:
+        room = _WIDTH - _LABELS - _NUMBERS
+        for at, label in enumerate(self.labels):
+            top = _ROW * at * len(self.series)
+            is_long = len(label) > _LABEL_CHARACTERS
+            shown = label[: _LABEL_CHARACTERS - 1] + "…" if is_long else label
+            end = _LABELS - (24 if self.colors else 8)
+            yield _text("label", end, top + _BAR, shown, anchor="end")
+            if self.colors:
+                yield (
+                    f'<rect class="key c{self.colors[at]}" x="{_LABELS - 18}" y="{top + 4}" '
+                    'width="11" height="11"/>'
+                )
+            for number, series in enumerate(self.series):
+                value = series.values[at]
+                width = round(room * value / most, 1)
+                # A chart shows bytes with a unit, and other numbers in full.
+                text = si_bytes(value) if self.unit == "B" else f"{value:,}"
+                yield (
+                    f"<g><title>{escape(f'{label}, {series.name}: {text}')}</title>"
+                    f'<rect class="s{number % _COLORS}" x="{_LABELS}" y="{top + 3}" '
+                    f'width="{max(width, 0.5 if value else 0)}" height="{_BAR}"/>'
+                    f"{_text('number', _LABELS + width + 6, top + _BAR, text)}</g>"
+                )
+                top += _ROW
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scatter:
@@ -50,6 +98,30 @@ class Scatter:
     points: tuple[tuple[int, int, int], ...]
     """Width and height in pixels, and the number of such images."""
     note: str = ""
+
+    def svg(self) -> Markup:
+        """Points on logarithmic axes. A point has a larger area if it stands for more images."""
+        most = max(point[2] for point in self.points)
+        across = _Axis([point[0] for point in self.points], _WIDTH - 2 * _MARGIN, gap=48)
+        down = _Axis([point[1] for point in self.points], _PLOT - 2 * _MARGIN, gap=20)
+        base, right = _PLOT - _MARGIN, _WIDTH - _MARGIN
+        parts = [f'<path class="axis" d="M{_MARGIN} {base}H{right}M{_MARGIN} {base}V{_MARGIN}"/>']
+        for tick in across.ticks():
+            x = _MARGIN + across.at(tick)
+            parts.append(_text("number", x, base + 24, tick, anchor="middle"))
+        for tick in down.ticks():
+            y = round(base - down.at(tick) + 4, 1)
+            parts.append(_text("number", _MARGIN - 14, y, tick, anchor="end"))
+        parts.append(_text("number", right, base + 40, "width in pixels", anchor="end"))
+        parts.append(_text("number", 4, 14, "height in pixels"))
+        for width, height, count in self.points:
+            radius = round(3 + 9 * math.sqrt(count / most), 1)
+            parts.append(
+                f'<circle class="s0 point" cx="{_MARGIN + across.at(width)}" '
+                f'cy="{round(base - down.at(height), 1)}" r="{radius}">'
+                f"<title>{width} × {height} pixels: {count:,}</title></circle>"
+            )
+        return _svg(_PLOT, f"{self.heading}, width across, height up", "".join(parts))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,104 +134,27 @@ class Histogram:
     ends: tuple[str, str]
     """The lowest value and the highest value, as text."""
 
-
-_WIDTH = 480
-_LABELS = 150
-"""Width of the column of labels."""
-_NUMBERS = 66
-"""Width of the column of numbers."""
-_ROW, _BAR = 20, 14
-_LABEL_CHARACTERS = 20
-_COLORS = 6
-"""Classes `s0` to `s5` of the styles."""
-_PLOT, _MARGIN = 260, 44
-"""Height of a scatter chart, and the space for its axes."""
-_COLUMNS, _TALL = 240, 64
-"""Width and height of a histogram."""
-_LINE = 16
-"""Height of a line of text above or below the histogram."""
-
-
-def bar_chart(bars: Bars) -> Markup:
-    """Horizontal bars, one row for each label and series."""
-    most = max((value for each in bars.series for value in each.values), default=0) or 1
-    height = _ROW * len(bars.labels) * len(bars.series) + 4
-    return _svg(height, bars.heading, "".join(_rows(bars, most)))
-
-
-def _rows(bars: Bars, most: int) -> Iterator[str]:
-    room = _WIDTH - _LABELS - _NUMBERS
-    for at, label in enumerate(bars.labels):
-        top = _ROW * at * len(bars.series)
-        is_long = len(label) > _LABEL_CHARACTERS
-        shown = label[: _LABEL_CHARACTERS - 1] + "…" if is_long else label
-        yield _text("label", _LABELS - (24 if bars.colors else 8), top + _BAR, shown, anchor="end")
-        if bars.colors:
-            yield (
-                f'<rect class="key c{bars.colors[at]}" x="{_LABELS - 18}" y="{top + 4}" '
-                'width="11" height="11"/>'
+    def svg(self) -> Markup:
+        """Columns side by side. The title of a column shows its range and its number of values."""
+        most = max((count for _, count in self.columns), default=0) or 1
+        width = round(_COLUMNS / max(len(self.columns), 1), 2)
+        columns = ""
+        for at, (values, count) in enumerate(self.columns):
+            height = max(round(_TALL * count / most, 1), 1.0 if count else 0.0)
+            columns += (
+                f'<g><title>{escape(values)}: {count:,}</title><rect class="s0" '
+                f'x="{round(at * width, 1)}" y="{round(_TALL - height, 1)}" '
+                f'width="{round(width - 1, 1)}" height="{height}"/></g>'
             )
-        for number, series in enumerate(bars.series):
-            value = series.values[at]
-            width = round(room * value / most, 1)
-            # A chart shows bytes with a unit, and other numbers in full.
-            text = si_bytes(value) if bars.unit == "B" else f"{value:,}"
-            yield (
-                f"<g><title>{escape(f'{label}, {series.name}: {text}')}</title>"
-                f'<rect class="s{number % _COLORS}" x="{_LABELS}" y="{top + 3}" '
-                f'width="{max(width, 0.5 if value else 0)}" height="{_BAR}"/>'
-                f"{_text('number', _LABELS + width + 6, top + _BAR, text)}</g>"
-            )
-            top += _ROW
-
-
-def column_chart(chart: Histogram) -> Markup:
-    """Columns side by side between axes. The title of a column shows its range and its number of
-    values."""
-    most = max((count for _, count in chart.columns), default=0) or 1
-    width = round(_COLUMNS / max(len(chart.columns), 1), 2)
-    columns = ""
-    for at, (values, count) in enumerate(chart.columns):
-        height = max(round(_TALL * count / most, 1), 1.0 if count else 0.0)
-        columns += (
-            f'<g><title>{escape(values)}: {count:,}</title><rect class="s0" '
-            f'x="{round(at * width, 1)}" y="{round(_TALL - height, 1)}" '
-            f'width="{round(width - 1, 1)}" height="{height}"/></g>'
+        below = _TALL + _LINE - 2
+        content = (
+            f'<g transform="translate(0 {_LINE})">{columns}'
+            f'<path class="axis" d="M0 {_TALL + 0.5}H{_COLUMNS}"/>'
+            f"{_text('number', 0, below, self.ends[0])}"
+            f"{_text('number', _COLUMNS, below, self.ends[1], anchor='end')}</g>"
+            f"{_text('number', 0, 11, f'up to {most:,} values')}"
         )
-    below = _TALL + _LINE - 2
-    content = (
-        f'<g transform="translate(0 {_LINE})">{columns}'
-        f'<path class="axis" d="M0 {_TALL + 0.5}H{_COLUMNS}"/>'
-        f"{_text('number', 0, below, chart.ends[0])}"
-        f"{_text('number', _COLUMNS, below, chart.ends[1], anchor='end')}</g>"
-        f"{_text('number', 0, 11, f'up to {most:,} values')}"
-    )
-    return _svg(_TALL + 2 * _LINE, chart.heading, content, _COLUMNS)
-
-
-def scatter_chart(scatter: Scatter) -> Markup:
-    """Points by width and height on logarithmic axes. A point has a larger area if it stands for
-    more images."""
-    most = max(point[2] for point in scatter.points)
-    across = _Axis([point[0] for point in scatter.points], _WIDTH - 2 * _MARGIN, gap=48)
-    down = _Axis([point[1] for point in scatter.points], _PLOT - 2 * _MARGIN, gap=20)
-    base, right = _PLOT - _MARGIN, _WIDTH - _MARGIN
-    parts = [f'<path class="axis" d="M{_MARGIN} {base}H{right}M{_MARGIN} {base}V{_MARGIN}"/>']
-    for tick in across.ticks():
-        parts.append(_text("number", _MARGIN + across.at(tick), base + 24, tick, anchor="middle"))
-    for tick in down.ticks():
-        y = round(base - down.at(tick) + 4, 1)
-        parts.append(_text("number", _MARGIN - 14, y, tick, anchor="end"))
-    parts.append(_text("number", right, base + 40, "width in pixels", anchor="end"))
-    parts.append(_text("number", 4, 14, "height in pixels"))
-    for width, height, count in scatter.points:
-        radius = round(3 + 9 * math.sqrt(count / most), 1)
-        parts.append(
-            f'<circle class="s0 point" cx="{_MARGIN + across.at(width)}" '
-            f'cy="{round(base - down.at(height), 1)}" r="{radius}">'
-            f"<title>{width} × {height} pixels: {count:,}</title></circle>"
-        )
-    return _svg(_PLOT, f"{scatter.heading}, width across, height up", "".join(parts))
+        return _svg(_TALL + 2 * _LINE, self.heading, content, _COLUMNS)
 
 
 def _text(style: str, x: float, y: float, text: object, *, anchor: str = "") -> str:
