@@ -49,21 +49,6 @@ _TEMPLATES = Path(__file__).with_name("templates")
 _TICKS = re.compile(r"`([^`\n]+)`")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SiteEntry:
-    """One dataset on the first page of a site."""
-
-    name: str
-    target: TargetPage | None = None
-    """Its newest version; None if it was never built."""
-    page: str = ""
-    """Path of the page about `target`."""
-    releases: Mapping[str, str] = field(default_factory=dict)
-    """The page of each version, the newest first."""
-    problem: str = ""
-    """Why there is no page, or why pages are missing; may be empty."""
-
-
 def render_page(page: Page, links: Mapping[str, str] | None = None) -> str:
     """The page as HTML. The same content gives the same bytes."""
     return render("page", page=page, links=defaultdict(str, links or {}))
@@ -243,7 +228,7 @@ def site(
     opened = open_registry(registry)
     path = free_folder(folder, opened)
     reports: list[Report] = []
-    entries: list[SiteEntry] = []
+    entries: list[dict[str, Any]] = []
     notices: dict[str, None] = {}
     with new_folder(path, "site") as stage:
         for dataset in opened.datasets():
@@ -267,13 +252,13 @@ def site(
                 notices.setdefault(page.notice)
             newest = _newest(dataset, pages)
             entries.append(
-                SiteEntry(
-                    name=dataset.name,
-                    target=newest,
-                    page=_file(newest.report.target) if newest is not None else "",
-                    releases=releases,
-                    problem=problem or ("" if newest is not None else "never built"),
-                )
+                {
+                    "name": dataset.name,
+                    "target": newest,
+                    "page": _file(newest.report.target) if newest is not None else "",
+                    "releases": releases,
+                    "problem": problem or ("" if newest is not None else "never built"),
+                }
             )
         _write_in(stage, "index.html", render("index", entries=entries))
         sizes = [entry.size for entry in stage.list() if entry.kind == "file"]
