@@ -65,7 +65,7 @@ def test_the_page_of_a_release(digits_original: Path) -> None:
 def test_classes_are_counted_and_all_are_in_the_sample(digits_original: Path) -> None:
     page = make_page("digits", registry=digits_original)
     chart = bars(page, "Classes: image/class/label")
-    counts = {each.name: dict(zip(chart.labels, each.values, strict=True)) for each in chart.series}
+    counts = {name: dict(zip(chart.labels, each, strict=True)) for name, each in chart.series}
     expected: dict[str, Counter[str]] = {"train": Counter(), "test": Counter()}
     for split, counter in expected.items():
         source = tfrecreg.data_source("digits", split, registry=digits_original)

@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 from markupsafe import Markup
 
-from tfrecreg.core.images.svg import Bars, Histogram, Scatter, Series
+from tfrecreg.core.images.svg import Bars, Histogram, Scatter
 
 Numbers = tuple[float, ...]
 
@@ -22,9 +22,8 @@ def places(chart: Markup, name: str, *attributes: str) -> list[tuple[Numbers, st
 
 
 def test_bars_stand_in_rows_between_their_labels_and_numbers() -> None:
-    test = Series(name="test", values=(1000, 0))
-    train = Series(name="train", values=(4000, 1))
-    bars = Bars(heading="Classes", unit="values", labels=("cat", "dog"), series=(test, train))
+    series = (("test", (1000, 0)), ("train", (4000, 1)))
+    bars = Bars(heading="Classes", unit="values", labels=("cat", "dog"), series=series)
     chart = bars.svg()
     assert places(chart, "text.label", "x", "y") == [((142, 14), "cat"), ((142, 54), "dog")]
     assert [place for place, _ in places(chart, "rect", "x", "y", "width", "height")] == [

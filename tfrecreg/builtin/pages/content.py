@@ -25,7 +25,7 @@ from tfrecreg.builtin.statistics.summary import (
 )
 from tfrecreg.core.check.reports import Report
 from tfrecreg.core.images.drawing import class_color, name_of_class
-from tfrecreg.core.images.svg import Bars, Histogram, Scatter, Series
+from tfrecreg.core.images.svg import Bars, Histogram, Scatter
 from tfrecreg.core.registry.listing import LogEntry
 from tfrecreg.core.registry.manifest import Manifest
 from tfrecreg.core.schema.labels import IMAGE_LABEL, OBJECT_LABEL
@@ -421,7 +421,7 @@ def class_charts(
             unit="values",
             labels=tuple(name_of_class(feature, number, labels) for number in shown),
             series=tuple(
-                Series(name=safe(split), values=tuple(each[number] for number in shown))
+                (safe(split), tuple(each[number] for number in shown))
                 for split, each in counts.items()
             ),
             note=note,
@@ -440,7 +440,7 @@ def byte_charts(report: Report, manifest: Manifest | None) -> Iterator[Bars]:
             heading="Bytes by feature",
             unit="B",
             labels=tuple(safe(name) for name, _ in shown),
-            series=(Series(name="values", values=tuple(size for _, size in shown)),),
+            series=(("values", tuple(size for _, size in shown)),),
             note=f"the {_BARS} largest of {len(largest)}" if len(largest) > _BARS else "",
         )
     if manifest.raw.files:
@@ -452,7 +452,7 @@ def byte_charts(report: Report, manifest: Manifest | None) -> Iterator[Bars]:
             heading="Size against raw data",
             unit="B",
             labels=tuple(sizes),
-            series=(Series(name="bytes", values=tuple(sizes.values())),),
+            series=(("bytes", tuple(sizes.values())),),
         )
 
 
@@ -482,7 +482,7 @@ def growth_charts(manifest: Manifest | None, history: Sequence[LogEntry]) -> Ite
         heading="Growth over versions",
         unit="records",
         labels=tuple(version for version, _ in shown),
-        series=(Series(name="records", values=tuple(records for _, records in shown)),),
+        series=(("records", tuple(records for _, records in shown)),),
         note=f"the newest {_BARS} of {len(counts)}" if len(counts) > _BARS else "",
     )
 
@@ -498,9 +498,9 @@ def object_charts(splits: Mapping[str, Survey]) -> Iterator[Bars]:
         unit="images",
         labels=(*map(str, range(last)), f"{last} or more" if most > last else str(last)),
         series=tuple(
-            Series(
-                name=safe(split),
-                values=(
+            (
+                safe(split),
+                (
                     *(survey.objects[number] for number in range(last)),
                     sum(count for number, count in survey.objects.items() if number >= last),
                 ),
@@ -519,7 +519,7 @@ def object_charts(splits: Mapping[str, Survey]) -> Iterator[Bars]:
         unit="boxes",
         labels=tuple(f"from {100 * 10 ** ((each - bins) / 3):.2g} %" for each in shown),
         series=tuple(
-            Series(name=safe(split), values=tuple(survey.areas[each] for each in shown))
+            (safe(split), tuple(survey.areas[each] for each in shown))
             for split, survey in splits.items()
         ),
     )

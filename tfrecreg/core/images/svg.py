@@ -35,15 +35,6 @@ _LINE = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Series:
-    """The numbers of one split or, in a comparison, of one of the two versions."""
-
-    name: str
-    values: tuple[int, ...]
-    """One value for each bar of the chart."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Bars:
     """A bar chart."""
 
@@ -52,14 +43,15 @@ class Bars:
     """The counted unit: ``records``, or ``B`` for bytes."""
     labels: tuple[str, ...]
     """One per bar."""
-    series: tuple[Series, ...]
+    series: tuple[tuple[str, tuple[int, ...]], ...]
+    """The name and the numbers, one per label, of each split or of each compared version."""
     note: str = ""
     colors: tuple[int, ...] = ()
     """Color of each label's class; empty if labels do not name classes."""
 
     def svg(self) -> Markup:
         """Horizontal bars, one row for each label and series."""
-        most = max((value for each in self.series for value in each.values), default=0) or 1
+        most = max((value for _, values in self.series for value in values), default=0) or 1
         height = _ROW * len(self.labels) * len(self.series) + 4
         return _svg(height, self.heading, "".join(self._rows(most)))
 
@@ -76,13 +68,13 @@ class Bars:
                     f'<rect class="key c{self.colors[at]}" x="{_LABELS - 18}" y="{top + 4}" '
                     'width="11" height="11"/>'
                 )
-            for number, series in enumerate(self.series):
-                value = series.values[at]
+            for number, (name, values) in enumerate(self.series):
+                value = values[at]
                 width = round(room * value / most, 1)
                 # A chart shows bytes with a unit, and other numbers in full.
                 text = si_bytes(value) if self.unit == "B" else f"{value:,}"
                 yield (
-                    f"<g><title>{escape(f'{label}, {series.name}: {text}')}</title>"
+                    f"<g><title>{escape(f'{label}, {name}: {text}')}</title>"
                     f'<rect class="s{number % _COLORS}" x="{_LABELS}" y="{top + 3}" '
                     f'width="{max(width, 0.5 if value else 0)}" height="{_BAR}"/>'
                     f"{_text('number', _LABELS + width + 6, top + _BAR, text)}</g>"
