@@ -36,16 +36,8 @@ from tfrecreg.core.values.text import count, safe, si_bytes
 
 _COLUMNS = ("split", "shard", "record", "offset", "feature", "key", "expected and found")
 """Column headings for the locations of a finding."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Figure:
-    """One of the numbers at the top of a page."""
-
-    name: str
-    value: str
-    note: str
-    """More about the value; may be empty."""
+Figure = tuple[str, str, str]
+"""The name of a number at the top of a page, its value, and more about it, which may be empty."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,7 +128,7 @@ class TargetPage:
     findings: tuple[PageFinding, ...]
     """The worst findings come first, and accepted findings last."""
     figures: tuple[Figure, ...] = ()
-    """At most six numbers."""
+    """At most six."""
     charts: tuple[Bars | Scatter, ...] = ()
     """The charts below the numbers: classes, sizes of images, growth."""
     galleries: tuple[Gallery, ...] = ()
@@ -181,18 +173,18 @@ def figures_of(
     notes = [f"{safe(name, limit=40)} {report.splits[name]:,}" for name in names[:_SPLITS]]
     if len(names) > _SPLITS:
         notes.append(count(len(names) - _SPLITS, "more split"))
-    yield Figure(name="Records", value=f"{report.records:,}", note=", ".join(notes))
-    yield Figure(name="Size", value=si_bytes(report.bytes), note=count(report.shards, "shard"))
+    yield "Records", f"{report.records:,}", ", ".join(notes)
+    yield "Size", si_bytes(report.bytes), count(report.shards, "shard")
     fails = len(report.failing)
     judged = [f"{fails} {'fails' if fails == 1 else 'fail'}"] if fails else []
     judged += [f"{len(report.waived)} more accepted"] if report.waived else []
-    yield Figure(name="Findings", value=f"{len(report.findings):,}", note=", ".join(judged))
+    yield "Findings", f"{len(report.findings):,}", ", ".join(judged)
     yield from _classes(labels, whole.classes)
     yield from _images(whole.sizes)
     if whole.objects:
         total = sum(number * images for number, images in whole.objects.items())
         mean = total / max(sum(whole.objects.values()), 1)
-        yield Figure(name="Objects", value=f"{total:,}", note=f"{mean:.1f} for each image")
+        yield "Objects", f"{total:,}", f"{mean:.1f} for each image"
 
 
 def _classes(
@@ -207,7 +199,7 @@ def _classes(
     share = 100 * most / sum(total.values())
     name = name_of_class(feature, number, labels)
     note = f"most frequent: {name}, {share:.0f}\N{NO-BREAK SPACE}%"
-    yield Figure(name="Classes", value=f"{len(total):,}", note=note)
+    yield "Classes", f"{len(total):,}", note
 
 
 def _images(sizes: Mapping[tuple[int, int], int]) -> Iterator[Figure]:
@@ -216,7 +208,7 @@ def _images(sizes: Mapping[tuple[int, int], int]) -> Iterator[Figure]:
     width, height = (_median(sizes, side) for side in (0, 1))
     note = "median" if len(sizes) > 1 else "all images"
     more = f", {len(sizes):,} sizes" if len(sizes) > 1 else ""
-    yield Figure(name="Image size", value=f"{width:,} × {height:,}", note=f"{note}{more}")
+    yield "Image size", f"{width:,} × {height:,}", f"{note}{more}"
 
 
 def _median(sizes: Mapping[tuple[int, int], int], side: int) -> int:
