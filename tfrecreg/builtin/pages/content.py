@@ -9,6 +9,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from typing import Any
 
 from tfrecreg.builtin.pages.records import PageRecord
@@ -34,8 +35,8 @@ from tfrecreg.core.values.findings import Finding
 from tfrecreg.core.values.shards import in_reading_order
 from tfrecreg.core.values.text import count, safe, si_bytes
 
-_COLUMNS = ("split", "shard", "record", "offset", "feature", "key", "expected and found")
-"""Column headings for the locations of a finding."""
+_COLUMNS = ("split", "shard", "record", "offset", "feature", "key", "detail")
+"""Fields of the locations of a finding, in the order of a table's columns."""
 Figure = tuple[str, str, str]
 """The name of a number at the top of a page, its value, and more about it, which may be empty."""
 
@@ -65,25 +66,16 @@ class PageFinding:
     command: str = ""
     """The command that prints a record; empty if no location names a record."""
 
-    def table(self) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
-        """The headings and rows of the locations' table, without columns that are always empty."""
-        rows = [
-            (
-                each.split or "",
-                each.shard or "",
-                "" if each.record is None else f"{each.record:,}",
-                "" if each.offset is None else f"{each.offset:,}",
-                each.feature or "",
-                each.key or "",
-                each.detail or "",
-            )
-            for each in self.finding.locations
-        ]
-        used = [at for at in range(len(_COLUMNS)) if any(row[at] for row in rows)]
-        return (
-            tuple(_COLUMNS[at] for at in used),
-            tuple(tuple(safe(row[at], limit=400) for at in used) for row in rows),
-        )
+    def table(self) -> tuple[list[str], list[list[str]]]:
+        """The fields and rows of the locations' table, without columns that are always empty."""
+        places = self.finding.locations
+        rows = [[_cell(getattr(each, name)) for name in _COLUMNS] for each in places]
+        used = [any(cells) for cells in zip(*rows, strict=True)]
+        return [*compress(_COLUMNS, used)], [[*compress(row, used)] for row in rows]
+
+
+def _cell(value: str | int | None) -> str:
+    return f"{value:,}" if isinstance(value, int) else safe(value or "", limit=400)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
