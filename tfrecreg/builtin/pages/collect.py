@@ -95,17 +95,7 @@ class Surveys:
     def page(self, reports: Sequence[Report]) -> Page:
         """The content of the page."""
         notice = self._no_images()
-        pages = []
-        for report in reports:
-            if report.target in self._surveyed:
-                pages.append(self._page_of(report, notice))
-                continue
-            # The target could not be read: the report has the reason.
-            findings, figures = _findings(report), figures_of(report, {}, Survey())
-            pages.append(
-                TargetPage(report=report, findings=tuple(findings), figures=tuple(figures))
-            )
-        return Page(targets=tuple(pages), notice=notice)
+        return Page(targets=tuple(self._page_of(each, notice) for each in reports), notice=notice)
 
     def _no_images(self) -> str:
         """The reason why images cannot be shown; empty if they can."""
@@ -118,6 +108,9 @@ class Surveys:
         return ""
 
     def _page_of(self, report: Report, notice: str) -> TargetPage:
+        if report.target not in self._surveyed:  # it could not be read: the report has the reason
+            findings, figures = _findings(report), figures_of(report, {}, Survey())
+            return TargetPage(report=report, findings=tuple(findings), figures=tuple(figures))
         target, validator, made = self._surveyed[report.target]
         surveys = validator.splits
         splits = {name: surveys[name] for name in sorted(surveys, key=in_reading_order)}

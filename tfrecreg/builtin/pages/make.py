@@ -30,7 +30,7 @@ from tfrecreg.builtin.releases.diff.result import SPLIT_COUNTS, DiffResult
 from tfrecreg.builtin.statistics.summary import STATS_COLUMNS, stats_row
 from tfrecreg.core.check.report_format import ReportContext, ReportFormat
 from tfrecreg.core.check.reports import Report, error_report
-from tfrecreg.core.check.scan.interface import Target, Validator
+from tfrecreg.core.check.scan.interface import Target
 from tfrecreg.core.images.drawing import overlay
 from tfrecreg.core.images.svg import Bars, tokens
 from tfrecreg.core.registry.data import Build, Release, Resolved, open_release, resolve
@@ -296,19 +296,12 @@ def _write_in(stage: Storage, name: str, html: str) -> None:
         writer.write(html.encode("utf-8"))
 
 
-class HtmlFormat(ReportFormat):
+class HtmlFormat(Surveys, ReportFormat):
     """Renders reports as an HTML page. It shows records only if a check has just read them."""
-
-    def __init__(self) -> None:
-        self._surveys = Surveys()
-
-    def look(self, target: Target) -> Sequence[Validator]:
-        """The validators that survey the records."""
-        return self._surveys.look(target)
 
     def render(self, reports: Sequence[Report], context: ReportContext) -> str:
         """The page. It shows no local paths."""
-        page = self._surveys.page(reports)
+        page = self.page(reports)
         if page.notice:
             context.note(page.notice)
         return render_page(page)
