@@ -259,16 +259,8 @@ class Findings(Background):
     def codes_of(self, shard: str, record: int) -> list[str]:
         return list(dict.fromkeys(each.code for each in self._about.get((shard, record), ())))
 
-    def about(self, shard: str, record: int) -> list[dict[str, str]]:
-        return [
-            {
-                "code": each.code,
-                "severity": each.severity.value,
-                "message": safe(each.message, limit=1000),
-                "hint": safe(each.hint, limit=1000),
-            }
-            for each in self._about.get((shard, record), ())
-        ]
+    def about(self, shard: str, record: int) -> list[dict[str, Any]]:
+        return [self._card(each) for each in self._about.get((shard, record), ())]
 
     def records(self, codes: Iterable[str]) -> list[int]:
         """The sorted numbers of the records in which findings with these codes are located."""
@@ -293,17 +285,15 @@ class Findings(Background):
         return {**super().to_json(records), "cards": [self._card(each) for each in findings]}
 
     def _card(self, finding: Finding) -> dict[str, Any]:
-        numbers = {each.name: each.number for each in self._shards.shards}
+        known = self._shards.named
         places = finding.locations[:_SHOWN]
         told = tuple(
-            each
-            for each in places
-            if each.detail or each.record is None or each.shard not in numbers
+            each for each in places if each.detail or each.record is None or each.shard not in known
         )
         records = [
-            {"shard": numbers[place.shard], "record": place.record}
+            {"shard": known[place.shard].number, "record": place.record}
             for place in places
-            if place.shard in numbers and place.record is not None
+            if place.shard in known and place.record is not None
         ]
         return {
             "code": finding.code,
