@@ -150,7 +150,7 @@ class Viewer:
     def _select(self, asked: Request) -> dict[str, Any]:
         browsed = self._of(asked)
         choice = ViewChoice(
-            splits=_texts(asked, "split"),
+            split=_text(asked, "split"),
             where=tuple(each for each in _texts(asked, "where") if each.strip()),
             sort=_text(asked, "sort"),
             descending=_text(asked, "desc") == "1",
@@ -237,8 +237,8 @@ def _page(asked: Request) -> tuple[int, int]:
 def _less(choice: ViewChoice, own: Iterable[str]) -> Iterator[tuple[str, ViewChoice]]:
     """For each column whose facet added a condition, yield the column and the choice without this
     condition."""
-    if choice.splits:
-        yield "split", replace(choice, splits=())
+    if choice.split:
+        yield "split", replace(choice, split="")
     for each in own:
         column, _, condition = each.partition("~")
         if condition in choice.where:

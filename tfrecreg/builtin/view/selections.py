@@ -41,8 +41,8 @@ _ROWS = 10_000
 class ViewChoice:
     """The criteria of a selection."""
 
-    splits: tuple[str, ...] = ()
-    """Splits; empty for all."""
+    split: str = ""
+    """Empty for all splits."""
     where: tuple[str, ...] = ()
     """SQL conditions. A selected record meets all of them."""
     sort: str = ""
@@ -123,7 +123,7 @@ class Selections:
             return found
         began = time.monotonic()
         asks = bool(choice.where or choice.sort)
-        numbers = self._asked(choice) if asks else self._of_splits(choice.splits)
+        numbers = self._asked(choice) if asks else self._of_split(choice.split)
         for wanted in among:
             numbers = np.asarray(numbers, np.int64)
             numbers = numbers[np.isin(numbers, wanted)]
@@ -137,8 +137,8 @@ class Selections:
         """The SQL condition that selects exactly these records. Empty text selects all records."""
         choice = selection.choice
         parts = [f"(\n{each}\n)" for each in choice.where]
-        if choice.splits:
-            parts.append(f"split IN ({', '.join(map(sql_text, choice.splits))})")
+        if choice.split:
+            parts.append(f"split IN ({sql_text(choice.split)})")
         if choice.findings or choice.changed_since:
             if len(selection) > _PLACES:
                 raise UsageError(f"{len(selection):,} records are too many for facets")
@@ -158,28 +158,19 @@ class Selections:
                 _, dropped = self._kept.popitem(last=False)
                 held -= _bytes(dropped)
 
-    def _of_splits(self, splits: Sequence[str]) -> npt.NDArray[np.int64] | range:
-        if not splits:
+    def _of_split(self, split: str) -> range:
+        if not split:
             return range(len(self._shards))
         known = self._shards.splits
-        for each in splits:
-            if each not in known:
-                raise UsageError(f"there is no split `{each}`{did_you_mean(each, known)}")
-        starts = self._shards.starts
-        parts = [
-            np.arange(starts[seen.number], starts[seen.number + 1])
-            for name, shards in known.items()
-            if name in splits
-            for seen in shards
-        ]
-        numbers = np.concatenate(parts)
-        if len(numbers) and numbers[-1] - numbers[0] + 1 == len(numbers):
-            return range(int(numbers[0]), int(numbers[-1]) + 1)
-        return numbers
+        if split not in known:
+            raise UsageError(f"there is no split `{split}`{did_you_mean(split, known)}")
+        # The shards are ordered by split, so those of one split follow each other.
+        first, last = known[split][0].number, known[split][-1].number
+        return range(int(self._shards.starts[first]), int(self._shards.starts[last + 1]))
 
     def _asked(self, choice: ViewChoice) -> npt.NDArray[np.int64]:
-        self._of_splits(choice.splits)
-        condition = self.sql(ChosenRecords(ViewChoice(choice.splits, choice.where), range(0)))
+        self._of_split(choice.split)
+        condition = self.sql(ChosenRecords(ViewChoice(choice.split, choice.where), range(0)))
         sql = "SELECT shard, record FROM records"
         if condition:
             sql = f"{sql} WHERE {condition}"
@@ -221,14 +212,14 @@ def _bytes(selection: ChosenRecords) -> int:
 def command_line(target: str, choice: ViewChoice) -> str:
     """The command that prints the same records in a terminal."""
     words = ["tfrecreg", "head", target]
-    words += ["--split", "+".join(choice.splits)] if choice.splits else []
+    words += ["--split", choice.split] if choice.split else []
     words += ["--where", choice.condition] if choice.where else []
     return shlex.join(words)
 
 
 def python_line(target: str, splits: Iterable[str], choice: ViewChoice) -> str:
     """The line of Python that opens the same records."""
-    chosen = "+".join(choice.splits or splits)
+    chosen = choice.split or "+".join(splits)
     words = [repr(target)]
     words += [repr(chosen)] if chosen else []
     words += [f"where={choice.condition!r}"] if choice.where else []
@@ -265,8 +256,8 @@ def derived(browsed: Browsed, choice: ViewChoice) -> str:
     if not derives(browsed, choice):
         raise UsageError("no dataset can be derived from this selection")
     parts = [*choice.where]
-    if choice.splits:
-        parts.append(f"split IN ({', '.join(map(sql_text, choice.splits))})")
+    if choice.split:
+        parts.append(f"split IN ({sql_text(choice.split)})")
     lines = [
         "# Save it as datasets/NAME.toml; `tfrecreg build NAME` builds the dataset.",
         'source = "tfrecreg"',
