@@ -96,9 +96,7 @@ class Selections:
         self._kept: OrderedDict[str, ChosenRecords] = OrderedDict()
         self._choices: OrderedDict[str, ViewChoice] = OrderedDict()
         self._lock = threading.Lock()
-        self._starts = {
-            shown_text(each.name): int(shards.starts[each.number]) for each in shards.shards
-        }
+        self._starts = {shown_text(each.name): shards.starts[each.number] for each in shards.shards}
 
     def get(self, name: str) -> ChosenRecords:
         """The selection with that name. It is computed again if it was dropped."""
@@ -166,7 +164,7 @@ class Selections:
             raise UsageError(f"there is no split `{split}`{did_you_mean(split, known)}")
         # The shards are ordered by split, so those of one split follow each other.
         first, last = known[split][0].number, known[split][-1].number
-        return range(int(self._shards.starts[first]), int(self._shards.starts[last + 1]))
+        return range(self._shards.starts[first], self._shards.starts[last + 1])
 
     def _asked(self, choice: ViewChoice) -> npt.NDArray[np.int64]:
         self._of_split(choice.split)

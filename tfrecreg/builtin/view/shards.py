@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate, groupby
 from typing import Literal
 
-import numpy as np
-import numpy.typing as npt
 from blake3 import blake3
 
 from tfrecreg.core.check.scan.interface import Shard, Target
@@ -82,12 +81,10 @@ class ViewedShards:
         for each in self.shards:
             if each.offsets is not None:
                 self.records.remember(each.number, each.offsets)
-        self.starts: npt.NDArray[np.int64] = np.concatenate(
-            ([0], np.cumsum([each.records for each in self.shards], dtype=np.int64))
-        ).astype(np.int64)
+        self.starts = [0, *accumulate(each.records for each in self.shards)]
 
     def __len__(self) -> int:
-        return int(self.starts[-1])
+        return self.starts[-1]
 
     @property
     def splits(self) -> dict[str, list[ViewedShard]]:
@@ -116,7 +113,7 @@ class ViewedShards:
                 f"there is no record {record} in `{seen.name}`: the shard has "
                 f"{count(seen.records, 'record')}"
             )
-        return int(self.starts[shard]) + record
+        return self.starts[shard] + record
 
     def place(self, number: int) -> tuple[ViewedShard, int]:
         shard, record = self.records.locate(number)
@@ -131,25 +128,19 @@ class ViewedShards:
         if stamp != seen.stamp:
             raise StorageError(f"`{name}` was changed since it was opened: view it again")
 
-    def payloads(
-        self, numbers: Sequence[int] | npt.NDArray[np.int64]
-    ) -> list[bytes | TfrecregError]:
+    def payloads(self, numbers: Sequence[int]) -> list[bytes | TfrecregError]:
         """The payload of each record, in the given order. An unreadable record has an error
         instead.
         """
-        wanted = np.asarray(numbers, np.int64)
-        found: list[bytes | TfrecregError] = [b""] * len(wanted)
-        shards = np.searchsorted(self.starts[1:], wanted, side="right")
-        for shard in np.unique(shards).tolist():
-            rows = np.flatnonzero(shards == shard)
+        found: dict[int, bytes | TfrecregError] = {}
+        for shard, group in groupby(sorted(numbers), lambda each: self.records.locate(each)[0]):
+            inside = [*group]
             try:
                 self.expect_same(self.shards[shard])
-                got: Iterable[bytes | TfrecregError] = self.records.payloads(wanted[rows])
+                found.update(zip(inside, self.records.payloads(inside), strict=True))
             except TfrecregError as error:
-                got = [error] * len(rows)
-            for row, payload in zip(rows.tolist(), got, strict=True):
-                found[row] = payload
-        return found
+                found.update(dict.fromkeys(inside, error))
+        return [found[each] for each in numbers]
 
     def payload(self, number: int) -> bytes:
         (found,) = self.payloads([number])
