@@ -243,9 +243,8 @@ def _less(choice: ViewChoice, own: Iterable[str]) -> Iterator[tuple[str, ViewCho
         column, _, condition = each.partition("~")
         if condition in choice.where:
             rest = list(choice.where)
-            rest.reverse()  # the user's own condition comes first, and may equal the facet's
-            rest.remove(condition)
-            yield unquote(column), replace(choice, where=tuple(reversed(rest)))
+            rest.remove(condition)  # the user's own condition may equal it and stays
+            yield unquote(column), replace(choice, where=tuple(rest))
 
 
 def _attachment(name: str) -> dict[str, str]:
