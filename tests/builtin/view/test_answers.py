@@ -64,7 +64,7 @@ def test_a_target_is_told_with_its_splits_in_order(viewing: Viewing) -> None:
 
 def test_a_record_is_drawn_with_its_image_and_boxes(viewing: Viewing) -> None:
     first = viewing.ask("/api/t/0/records", count=1)["records"][0]
-    assert (first["at"], first["split"], first["shard"], first["record"]) == (0, "train", 0, 0)
+    assert (first["split"], first["shard"], first["record"]) == ("train", 0, 0)
     assert (first["kind"], first["width"], first["height"]) == ("image", 8, 8)
     assert (first["label"], first["caption"], first["problem"]) == ("cat", "cat", None)
     (box,) = first["boxes"]
@@ -254,7 +254,7 @@ def test_facets_count_in_the_selection_and_in_all(viewing: Viewing) -> None:
     }
     assert list(facets)[:2] == ["split", "label"]
     assert "image/class/label" not in facets  # the same once more
-    assert [(each["value"], each["count"], each["of"]) for each in facets["split"]["values"]] == [
+    assert [(each["text"], each["count"], each["of"]) for each in facets["split"]["values"]] == [
         ("train", 4, 8),
         ("test", 0, 2),
         ("zoo", 0, 2),

@@ -162,7 +162,6 @@ class Viewer:
             "selection": choice.name,
             "count": len(found),
             "of": len(browsed.shards),
-            "milliseconds": found.milliseconds,
             "note": browsed.report.note(choice.findings),
             "cli": command_line(browsed.word, choice),
             "python": python_line(browsed.word, browsed.shards.splits, choice),

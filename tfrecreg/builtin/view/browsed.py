@@ -114,10 +114,7 @@ class Browsed:
         payloads = self.shards.payloads(numbers)
         return {
             "of": len(found),
-            "records": [
-                {"at": start + at, **self.drawn(number, payload)}
-                for at, (number, payload) in enumerate(zip(numbers, payloads, strict=True))
-            ],
+            "records": [*map(self.drawn, numbers, payloads)],
         }
 
     def drawn(self, number: int, payload: bytes | TfrecregError) -> dict[str, Any]:

@@ -10,7 +10,6 @@ from typing import Any
 
 from tfrecreg.builtin.query.catalog import sql_name, sql_text
 from tfrecreg.builtin.view.background import Catalog
-from tfrecreg.builtin.view.record import finite
 from tfrecreg.builtin.view.selections import ChosenRecords, Selections
 from tfrecreg.builtin.view.shards import ViewedShards
 from tfrecreg.core.check.scan.interface import Target
@@ -85,7 +84,7 @@ class Facets:
             self._look([(name, kind) for name, kind in columns if name not in self._spread])
         # The viewer selects codes with the parameter `findings`, so these values have no condition.
         codes = [
-            {"value": code, "text": code, "count": count, "of": count, "where": ""}
+            {"text": code, "count": count, "of": count, "where": ""}
             for code, count in sorted(findings.items())
         ]
         found: list[dict[str, Any]] = []
@@ -183,7 +182,6 @@ class Facets:
         """
         values = [
             {
-                "value": finite(each) if isinstance(each, str | int | float | None) else str(each),
                 "text": "none" if each is None else safe(str(each), limit=80),
                 "count": inside,
                 "of": every,

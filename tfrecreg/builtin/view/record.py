@@ -176,11 +176,6 @@ def _without_image(example: Example, decoders: Decoders) -> dict[str, Any]:
     return {"kind": "numbers" if lines else "none", "text": "\n".join(lines)[:TEXT] or None}
 
 
-def finite(value: Any) -> Any:
-    """The value, as text if it is a number that JSON cannot express."""
-    return value if not isinstance(value, float) or math.isfinite(value) else str(value)
-
-
 def _label(example: Example, labels: Mapping[str, Sequence[str]]) -> str:
     named = [
         f"{mark.name} × {mark.objects}" if mark.objects > 1 else mark.name
@@ -320,8 +315,9 @@ def _feature(browsed: Browsed, name: str, feature: Feature) -> dict[str, Any]:
 
 def _value(value: bytes | float | int) -> Any:
     if not isinstance(value, bytes):
-        # JavaScript rounds numbers beyond 2^53.
-        return finite(value) if isinstance(value, float) or abs(value) < 1 << 53 else str(value)
+        # JSON has no NaN and no infinity, and JavaScript rounds integers beyond 2^53.
+        is_exact = math.isfinite(value) if isinstance(value, float) else abs(value) < 1 << 53
+        return value if is_exact else str(value)
     text = readable_text(value)
     return text[:TEXT] if text is not None else f"{len(value)} bytes"
 

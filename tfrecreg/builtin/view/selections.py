@@ -7,7 +7,6 @@ import io
 import json
 import shlex
 import threading
-import time
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -81,7 +80,6 @@ class ChosenRecords:
     choice: ViewChoice
     numbers: npt.NDArray[np.int64] | range = field(repr=False)
     """Numbers of the records, in the order of the selection."""
-    milliseconds: int = 0
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -119,14 +117,12 @@ class Selections:
             found = self._kept.get(name)
         if found is not None and not choice.changed_since:  # `t@latest` may be another version now
             return found
-        began = time.monotonic()
         asks = bool(choice.where or choice.sort)
         numbers = self._asked(choice) if asks else self._of_split(choice.split)
         for wanted in among:
             numbers = np.asarray(numbers, np.int64)
             numbers = numbers[np.isin(numbers, wanted)]
-        took = round(1000 * (time.monotonic() - began))
-        made = ChosenRecords(choice, numbers, took)
+        made = ChosenRecords(choice, numbers)
         if name:
             self._keep(name, made)
         return made

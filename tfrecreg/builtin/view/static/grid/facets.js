@@ -111,7 +111,7 @@ function pickedBeyond(facet) {
     .map(([, where]) => {
       const found = / = (?:'((?:[^']|'')*)'|(-?\d+))\)?$/.exec(where);
       const text = found?.[1]?.replaceAll("''", "'") ?? found?.[2] ?? where;
-      return { value: text, text, count: -1, of: -1, where };
+      return { text, count: -1, of: -1, where };
     });
 }
 
@@ -205,7 +205,6 @@ export function splitsOnly(about) {
   const values = about.splits
     .filter(({ name }) => name)
     .map(({ name, records }) => ({
-      value: name,
       text: name,
       count: records,
       of: records,

@@ -147,7 +147,6 @@ export class Records {
       selection: '',
       count: records,
       of: records,
-      milliseconds: 0,
       ...commands,
       toml: false,
     };
@@ -195,7 +194,6 @@ export class Records {
         ? counted(told.of, 'record')
         : `${count(told.count)} of ${counted(told.of, 'record')}`;
     if (told.note) byId('count').textContent += ` – ${told.note}`;
-    byId('count').title = `${told.milliseconds} ms`;
   }
 
   /** The count of what is typed, before it is applied. */
