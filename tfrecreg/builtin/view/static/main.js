@@ -126,8 +126,8 @@ function followCatalog() {
     state === 'ready'
       ? ''
       : state === 'making'
-        ? `The catalog is being made${of ? `: ${count(done ?? 0)} of ${count(of)}` : '…'}`
-        : `No filters: ${why ?? 'there is no catalog'}`;
+        ? `The catalog is being made${of ? `: ${count(done)} of ${count(of)}` : '…'}`
+        : `No filters: ${why}`;
   if (state === 'making') setTimeout(() => void again(told), POLL);
 }
 

@@ -39,9 +39,7 @@ export function drawFacets(place, facets, versions, find) {
  */
 function tells(facet) {
   if (isPicked(facet.column)) return true;
-  const edges = facet.edges ?? [];
-  if (facet.kind === 'histogram')
-    return edges.length > 1 && short(edges[0]) !== short(edges[edges.length - 1]);
+  if (facet.kind === 'histogram') return short(facet.edges[0]) !== short(facet.edges.at(-1));
   const all = facet.values ?? [];
   if (facet.column === 'objects') return all.length > 0; // others have none of them
   return all.length > 1 && (all.length < FEW || all.some(({ of }) => of > 1));
@@ -214,7 +212,7 @@ export function splitsOnly(about) {
 }
 
 function histogram(facet) {
-  const column = facet.column_sql ?? '';
+  const column = facet.column_sql;
   const others = view.picks.filter((pick) => parted(pick)[0] !== facet.column);
   const chosen = view.picks.find(
     (pick) => parted(pick)[0] === facet.column && rangeOf(parted(pick)[1]),
@@ -260,9 +258,8 @@ function since(versions) {
 const HEIGHT = 48;
 
 function drawHistogram(facet, range, choose) {
-  const edges = facet.edges ?? [];
-  if (edges.length < 2) return faint('no values');
-  const chart = bars(facet, edges);
+  const { edges } = facet;
+  const chart = bars(facet);
   const brush = svg('rect', { class: 'brush', y: 0, height: HEIGHT });
   chart.append(brush);
   mark(brush, edges, range);
@@ -289,9 +286,7 @@ function drawHistogram(facet, range, choose) {
   );
 }
 
-function bars(facet, edges) {
-  const counts = facet.counts ?? [];
-  const all = Array.isArray(facet.of) ? facet.of : counts;
+function bars({ title, edges, counts, of: all }) {
   const most = Math.max(1, ...all, ...counts);
   const each = 100 / (edges.length - 1);
   // The root keeps a bar of one record visible beside one of a million.
@@ -301,11 +296,11 @@ function bars(facet, edges) {
     viewBox: `0 0 100 ${HEIGHT}`,
     preserveAspectRatio: 'none',
     role: 'img',
-    'aria-label': `${facet.title}: from ${short(edges[0])} to ${short(edges[edges.length - 1])}`,
+    'aria-label': `${title}: from ${short(edges[0])} to ${short(edges[edges.length - 1])}`,
   });
   for (let bin = 0; bin < edges.length - 1; bin += 1) {
     const place = { x: bin * each, width: each * 0.9 };
-    const said = `${short(edges[bin])} to ${short(edges[bin + 1])}: ${count(counts[bin] ?? 0)} of ${count(all[bin] ?? 0)}`;
+    const said = `${short(edges[bin])} to ${short(edges[bin + 1])}: ${count(counts[bin])} of ${count(all[bin])}`;
     const column = svg(
       'g',
       {},
@@ -313,7 +308,7 @@ function bars(facet, edges) {
       svg('rect', { x: bin * each, width: each, y: 0, height: HEIGHT, class: 'room' }),
     );
     for (const kind of ['all', 'some']) {
-      const tall = height((kind === 'all' ? all : counts)[bin] ?? 0);
+      const tall = height((kind === 'all' ? all : counts)[bin]);
       column.append(svg('rect', { ...place, y: HEIGHT - tall, height: tall, class: kind }));
     }
     chart.append(column);

@@ -21,14 +21,6 @@ export function safeColor(color) {
   return typeof color === 'string' && /^#[0-9a-f]{6}$/i.test(color) ? color : '#ffb000';
 }
 
-/** Black or white, whichever can be read on this color. */
-function inkOn(color) {
-  const [red, green, blue] = [1, 3, 5]
-    .map((at) => Number.parseInt(color.slice(at, at + 2), 16) / 255)
-    .map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4));
-  return 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.179 ? '#000000' : '#ffffff';
-}
-
 export function hasShapes(record) {
   return record.boxes.length + record.polygons.length + record.points.length > 0;
 }
@@ -50,7 +42,7 @@ export function drawShapes(record, named) {
   const boxes = layers.boxes ? record.boxes.filter(isShown) : [];
   if (layers.masks) drawing.append(...drawMasks(record.polygons.filter(isShown)));
   drawing.append(...boxes.flatMap(drawBox));
-  if (layers.points) drawing.append(...record.points.filter(isPoint).flatMap(drawPoint));
+  if (layers.points) drawing.append(...record.points.flatMap(drawPoint));
   const names = named && layers.names ? boxes.map(drawName) : [];
   return el('div', { class: 'over', 'aria-hidden': 'true' }, drawing, ...names);
 }
@@ -73,10 +65,7 @@ function drawMasks(polygons) {
   const strips = new Map();
   const outlines = [];
   for (const { points, color } of polygons) {
-    const outline = points
-      .filter(isPoint)
-      .map(([x, y]) => `${x},${y}`)
-      .join(' ');
+    const outline = points.map(([x, y]) => `${x},${y}`).join(' ');
     const fill = safeColor(color);
     if (isStrip(points)) strips.set(fill, [...(strips.get(fill) ?? []), `M${outline}z`]);
     else outlines.push(svg('polygon', { points: outline, class: 'mask', fill, stroke: fill }));
@@ -97,10 +86,6 @@ function isStrip(points) {
   );
 }
 
-function isPoint(point) {
-  return Array.isArray(point) && Number.isFinite(point[0]) && Number.isFinite(point[1]);
-}
-
 function drawPoint([x, y]) {
   // A line without length and round ends is a dot of the same size at any zoom.
   const line = { d: `M${x} ${y}h0` };
@@ -109,10 +94,9 @@ function drawPoint([x, y]) {
 
 /** The name of a box: above it where there is room, and never past the right end of the image. */
 function drawName(box) {
-  const color = safeColor(box.color);
   const percent = (share) => `${100 * Math.min(Math.max(share, 0), 1)}%`;
   const side = box.x0 > 0.6 ? { right: percent(1 - box.x1) } : { left: percent(box.x0) };
-  const style = { ...side, top: percent(box.y0), background: color, color: inkOn(color) };
+  const style = { ...side, top: percent(box.y0), background: safeColor(box.color) };
   return el('bdi', {
     class: box.y0 > 0.12 ? 'name above' : 'name',
     style,

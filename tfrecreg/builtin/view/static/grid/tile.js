@@ -75,12 +75,8 @@ function image(record, thumb, size) {
   picture.addEventListener('error', () =>
     frame.replaceChildren(el('span', { class: 'said problem', text: 'The image cannot be drawn' })),
   );
-  picture.addEventListener('load', () => {
-    picture.classList.add('here');
-    if (!record.width || !record.height)
-      fit(frame, picture.naturalWidth, picture.naturalHeight, size);
-  });
-  const [width, height] = [record.width || size.width, record.height || size.height];
+  picture.addEventListener('load', () => picture.classList.add('here'));
+  const { width, height } = record;
   fit(frame, width, height, size);
   if (Math.max(width, height) <= 64) picture.classList.add('pixels');
   picture.src = sized(thumb, wanted);

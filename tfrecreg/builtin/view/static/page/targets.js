@@ -91,14 +91,8 @@ export function drawDatasets(place, targets) {
     el(
       'div',
       { class: 'column' },
-      el('h2', { text: targets.registry ? counted(cards.length, 'dataset') : 'No datasets' }),
-      el(
-        'p',
-        { class: 'faint' },
-        targets.registry
-          ? el('bdi', { class: 'mono', text: targets.registry })
-          : 'This folder is no registry. Name what to look at: tfrecreg view FILES',
-      ),
+      el('h2', { text: counted(cards.length, 'dataset') }),
+      el('p', { class: 'faint' }, el('bdi', { class: 'mono', text: targets.registry })),
       el('div', { class: 'datasets' }, ...cards),
     ),
   );

@@ -29,14 +29,14 @@ function heading(found) {
 function state(found) {
   if (found.state === 'checking') {
     const progress = found.of
-      ? `Checked ${count(found.done ?? 0)} of ${count(found.of)} records.`
+      ? `Checked ${count(found.done)} of ${count(found.of)} records.`
       : 'The check is running.';
     return [
       el('p', { class: 'faint', role: 'status', text: progress }),
       found.of
         ? el('progress', {
             max: found.of,
-            value: found.done ?? 0,
+            value: found.done,
             'aria-label': 'Progress of the check',
           })
         : null,
@@ -45,7 +45,7 @@ function state(found) {
   if (found.cards.length) return [];
   const text =
     found.state === 'none'
-      ? (found.why ?? 'Nothing has checked these records yet: run tfrecreg check.')
+      ? found.why
       : 'The last check has found nothing in these records.';
   return [el('p', { class: 'faint' }, ...message(text))];
 }
