@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 import pytest
 from browser_support import Browser
+from diff_support import example, put_build, put_release
 from hostile_support import NAMES
 from image_support import png
 from view_support import serving
@@ -297,6 +298,19 @@ def test_two_versions_are_compared(browser: Browser, address: str) -> None:
     browser.until("document.querySelectorAll('.change').length === 10")
     show(browser, address, f"?t={MANY}&tab=compare&compare={FIRST},{FIRST}", "true")
     browser.until("document.querySelector('.rows')?.innerText.includes('No records are changed')")
+
+
+@pytest.mark.medium
+def test_counts_without_indexes_are_left_open(chromium: Browser, tmp_path: Path) -> None:
+    put_build(tmp_path, {"train": [{"a": example(1)}]}, indexed=False)
+    put_release(tmp_path, "1.0.0")
+    put_build(tmp_path, {"train": [{"a": example(2)}]}, indexed=False)
+    with serving("d@1.0.0", "d", registry=tmp_path) as viewing:
+        chromium.open(f"{viewing.server.url}&t=0&tab=compare&compare=0,1")
+        chromium.until("document.querySelector('.verdict, .compared .alert')")
+        assert "indexes are not on this machine" in chromium.text(".compared")
+        assert chromium.text("[data-kind='changed'] b") == "–"
+        assert "No records" not in chromium.text(".compared")
 
 
 @pytest.mark.medium

@@ -85,6 +85,7 @@ export class Compare {
       const told = await this.ask('api/compare', { a, b });
       this.rows = el('div', { class: 'rows' });
       this.kind = view.kind || KINDS.find((kind) => told[kind]) || KINDS[0];
+      this.none = told[this.kind] === 0;
       refill(this.body, verdict(told), kinds(told, this.kind), ...features(told), this.rows);
       this.compared = view.compare;
       await this.fill(a, b, 0);
@@ -103,7 +104,7 @@ export class Compare {
       count: PAGE,
     });
     this.rows.append(...told.records.map((row) => this.row(a, b, row)));
-    if (told.of === 0)
+    if (this.none)
       this.rows.append(faint(`No records are ${this.kind}.`));
     const next = from + told.records.length;
     if (next >= told.of || !told.records.length) return;
@@ -163,6 +164,11 @@ function verdict(told) {
   );
 }
 
+/** A number of records; a dash where the indexes that count them are missing. */
+function total(number) {
+  return number === null ? '–' : count(number);
+}
+
 function kinds(told, chosen) {
   return el(
     'div',
@@ -176,14 +182,14 @@ function kinds(told, chosen) {
           'aria-pressed': String(kind === chosen),
           data: { kind, keep: kind },
         },
-        el('b', { text: count(told[kind]) }),
+        el('b', { text: total(told[kind]) }),
         el('span', { text: kind }),
       ),
     ),
     el(
       'div',
       { class: 'big' },
-      el('b', { text: count(told.unchanged) }),
+      el('b', { text: total(told.unchanged) }),
       el('span', { class: 'faint', text: 'unchanged' }),
     ),
   );
