@@ -205,6 +205,22 @@ def test_single_member_gives_what_is_before_the_damage(small_shard: Any) -> None
     assert seen.end.stream_blake3 is None
 
 
+def test_cut_at_every_byte_is_found_unless_it_is_between_members() -> None:
+    source = random.Random(31)
+    made = make([source.randbytes(source.randrange(40)) for _ in range(30)])
+    data, members = compress(made, 300)
+    clean = []
+    for cut in range(len(data)):
+        seen = see(data[:cut])
+        assert seen.records == made.records[: len(seen.records)]
+        if seen.faults:
+            assert len(seen.faults) == 1
+            assert seen.codes[0] in ("CRC007", "CRC004" if cut < 3 else "CRC007")
+        else:
+            clean.append(cut)
+    assert clean == [file for file, _ in members]
+
+
 def test_cut_header_of_a_declared_gzip_is_damaged_gzip(small_shard: Any) -> None:
     data, _ = compress(small_shard)
     for cut in (1, 2, 3, 9, 15):
