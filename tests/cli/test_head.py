@@ -88,10 +88,6 @@ def test_one_shard_of_a_build(cli, raw, registry) -> None:
     (record,) = done.json["records"]
     assert (record["shard"], record["record"]) == (name, 3)
     assert record["key"] is not None
-    done = cli("head", "digits", "--at", "3")
-    assert done.code == 2
-    assert "`digits` has 4 shards, and `--at` counts within one shard" in done.err
-    assert "--shard digits-test.tfrecord-00000-of-00002" in done.err
 
 
 def test_a_split_or_a_part_of_it(cli, raw, registry) -> None:

@@ -183,11 +183,6 @@ def test_damage_in_a_data_source_is_named(lake: Path) -> None:
             "the raw data `memory://lake/none` does not exist",
         ),
         (
-            ("check", "digits", "--raw", "memory://lake/none"),
-            2,
-            "the raw data `memory://lake/none` does not exist",
-        ),
-        (
             ("build", "digits", "--raw", "dropbox://lake/x"),
             3,
             "`dropbox://` needs the package `dropboxdrivefs`, which cannot be imported",
