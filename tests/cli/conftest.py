@@ -1,52 +1,17 @@
-"""Running the command line as a user does, in this process, and a registry to run it in."""
+"""Raw data, and registries to run the command line in."""
 
 from __future__ import annotations
 
-import json
 import shutil
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
+from cli_support import cli as cli  # a fixture
 
 import tfrecreg
 from tfrecreg.cli.digits import write_digits
-from tfrecreg.cli.main import main
 from tfrecreg.core.registry.init import init
 from tfrecreg.core.storage.local import LocalStorage
-
-
-@dataclass
-class Outcome:
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.out)
-
-
-Cli = Callable[..., Outcome]
-
-
-@pytest.fixture
-def cli(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Cli:
-    """``cli("check", "x")``: exit code, stdout and stderr, at a fixed width and without colour."""
-    monkeypatch.setenv("COLUMNS", "100")
-    monkeypatch.setenv("NO_COLOR", "1")
-    # Starting worker processes is most of what a small build costs; some tests ask for them.
-    monkeypatch.setenv("TFRECREG_JOBS", "1")
-
-    def call(*arguments: str | Path) -> Outcome:
-        capsys.readouterr()
-        code = main([str(each) for each in arguments])
-        captured = capsys.readouterr()
-        return Outcome(code, captured.out, captured.err)
-
-    return call
 
 
 @pytest.fixture(scope="session")

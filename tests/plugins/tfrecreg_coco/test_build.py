@@ -3,37 +3,33 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests_support import tree
+from cli_support import Cli
+from cli_support import cli as cli  # a fixture
 
-from tfrecreg.cli.main import main
 from tfrecreg.core.registry.init import init
 from tfrecreg.core.values.errors import install_command
 
-
-class Cli:
-    def __init__(self, root: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        self.root = root
-        self._capsys = capsys
-
-    def __call__(self, *arguments: str, code: int = 0) -> str:
-        self._capsys.readouterr()
-        found = main(["-C", str(self.root), *arguments])
-        captured = self._capsys.readouterr()
-        assert found == code, captured.out + captured.err
-        return captured.out if code == 0 else captured.err
+Run = Callable[..., str]
 
 
 @pytest.fixture
-def cli(tmp_path: Path, capsys, monkeypatch) -> Cli:
-    monkeypatch.setenv("COLUMNS", "200")
-    monkeypatch.setenv("NO_COLOR", "1")
-    monkeypatch.setenv("TFRECREG_JOBS", "1")
+def run(cli: Cli, tmp_path: Path, monkeypatch) -> Run:
+    """Run a command in an empty registry, which is the current folder; give what it says."""
     init(tmp_path / "registry", with_dvc=False)
-    return Cli(tmp_path / "registry", capsys)
+    monkeypatch.chdir(tmp_path / "registry")
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def call(*arguments: str, code: int = 0) -> str:
+        done = cli(*arguments)
+        assert done.code == code, done.out + done.err
+        return done.out if code == 0 else done.err
+
+    return call
 
 
 def several(raw: Any) -> tuple[str, ...]:
@@ -62,9 +58,9 @@ def several(raw: Any) -> tuple[str, ...]:
     )
 
 
-def test_ledger_and_manifest_account_for_images_boxes_and_orphans(raw: Any, cli: Cli) -> None:
-    out = cli(*several(raw), "--shards", "2")
-    build = cli.root / "data/d"
+def test_ledger_and_manifest_account_for_images_boxes_and_orphans(raw: Any, run: Run) -> None:
+    out = run(*several(raw), "--shards", "2")
+    build = Path("data/d")
     lines = [json.loads(line) for line in (build / "ledger.jsonl").read_text().splitlines()]
     assert lines == [
         {
@@ -112,11 +108,11 @@ def test_ledger_and_manifest_account_for_images_boxes_and_orphans(raw: Any, cli:
     }
     labels = {"image/object/class/label": ["", "cat", "", "dog"]}
     assert manifest["labels"] == json.loads((build / "labels.json").read_bytes()) == labels
-    for text in (out, cli("show", "d")):
+    for text in (out, run("show", "d")):
         assert "7 written, 1 skipped" in text
         assert "1 item or set of files is incomplete (SRC112, train)" in text
         assert "1 item or part was adapted (SRC116, train)" in text
-    report = json.loads(cli("check", "d", "--raw", str(raw.path), "--json"))
+    report = json.loads(run("check", "d", "--raw", str(raw.path), "--json"))
     # The only dog was the object that could not be used.
     assert [(each["code"], each["count"]) for each in report["findings"]] == [
         ("ANN005", 1),
@@ -124,10 +120,10 @@ def test_ledger_and_manifest_account_for_images_boxes_and_orphans(raw: Any, cli:
     ]
     assert report["findings"][0]["locations"][0]["detail"] == "`dog`"
     assert report["measures"]["source.compared"] == 7
-    assert cli("release", "d", "--version", "1.0.0")
+    assert run("release", "d", "--version", "1.0.0")
 
 
-def test_a_remark_counts_images_that_nobody_annotated(raw: Any, cli: Cli) -> None:
+def test_a_remark_counts_images_that_nobody_annotated(raw: Any, run: Run) -> None:
     for number in (1, 2, 3):
         raw.image_file(f"val2017/{number}.png")
         raw.image_file(f"train2017/{number}.png")
@@ -140,11 +136,11 @@ def test_a_remark_counts_images_that_nobody_annotated(raw: Any, cli: Cli) -> Non
     annotations = [raw.annotation(number, image=number) for number in (1, 2)]
     images = [raw.image(number) for number in (1, 2)]
     raw.put("annotations/instances_val2017.json", raw.dataset(images, annotations))
-    out = cli("build", "d", "--source", "coco", "--raw", str(raw.path), "--shards", "1")
-    ledger = (cli.root / "data/d/ledger.jsonl").read_text().splitlines()
+    out = run("build", "d", "--source", "coco", "--raw", str(raw.path), "--shards", "1")
+    ledger = Path("data/d/ledger.jsonl").read_text().splitlines()
     (found,) = map(json.loads, ledger)
     assert (found["code"], found["split"], found["times"]) == ("SRC117", "validation", 9)
-    for text in (out, cli("show", "d")):
+    for text in (out, run("show", "d")):
         assert "2 written, 0 skipped" in text
         assert "9 files, columns or parts are left out (SRC117, validation)" in text
 
@@ -155,15 +151,15 @@ def test_a_remark_counts_images_that_nobody_annotated(raw: Any, cli: Cli) -> Non
     ids=str,
 )
 def test_tensorflow_reads_every_record_with_the_spec_that_is_printed(
-    raw: Any, cli: Cli, options: tuple[str, ...]
+    raw: Any, run: Run, options: tuple[str, ...]
 ) -> None:
     tf = pytest.importorskip("tensorflow")
     if "masks=png" in options:
         pytest.importorskip("pycocotools.mask")
-    cli(*several(raw), *(f"--option={each}" for each in options))
+    run(*several(raw), *(f"--option={each}" for each in options))
     scope: dict[str, Any] = {"tf": tf}
-    exec(cli("schema", "show", "d", "--format", "tf"), scope)
-    shards = sorted(str(path) for path in (cli.root / "data/d").glob("*.tfrecord-*"))
+    exec(run("schema", "show", "d", "--format", "tf"), scope)
+    shards = sorted(str(path) for path in Path("data/d").glob("*.tfrecord-*"))
     records = list(tf.data.TFRecordDataset(shards).as_numpy_iterator())
     parsed = tf.io.parse_example(records, scope["FEATURES"])
     boxes = 8 if options == ("bad_boxes=keep",) else 7
@@ -178,27 +174,19 @@ def test_tensorflow_reads_every_record_with_the_spec_that_is_printed(
         assert {tuple(tf.io.decode_png(each).shape) for each in masks} == {(80, 100, 1)}
 
 
-def test_the_version_of_pycocotools_is_recorded_where_it_draws(raw: Any, cli: Cli) -> None:
+def test_the_version_of_pycocotools_is_recorded_where_it_draws(raw: Any, run: Run) -> None:
     pytest.importorskip("pycocotools.mask")
     command, _, *rest = several(raw)
     for masks, recorded in (("rle", True), ("none", False)):
-        cli(command, f"with_{masks}", *rest, f"--option=masks={masks}")
-        manifest = json.loads((cli.root / f"data/with_{masks}/manifest.json").read_bytes())
+        run(command, f"with_{masks}", *rest, f"--option=masks={masks}")
+        manifest = json.loads(Path(f"data/with_{masks}/manifest.json").read_bytes())
         assert ("pycocotools" in manifest["codecs"]) is recorded
 
 
 def test_without_pycocotools_the_extra_is_named_before_anything_is_read(
-    raw: Any, cli: Cli, monkeypatch
+    raw: Any, run: Run, monkeypatch
 ) -> None:
     monkeypatch.setitem(__import__("sys").modules, "pycocotools.mask", None)
-    error = cli(*several(raw), "--option=masks=rle", code=3)
+    error = run(*several(raw), "--option=masks=rle", code=3)
     assert "needs the extra `coco`, which is not installed" in error
     assert install_command(extra="coco") in error
-
-
-def test_workers_and_their_number_change_no_byte(raw: Any, cli: Cli, tmp_path: Path) -> None:
-    arguments = several(raw)
-    cli(*arguments, "--shards", "3", "--jobs", "1")
-    alone = tree(cli.root / "data")
-    cli(*arguments, "--shards", "3", "--jobs", "2")
-    assert tree(cli.root / "data") == alone

@@ -5,55 +5,29 @@ from __future__ import annotations
 import json
 import os
 import random
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 from cases_support import case
+from cli_support import Cli, Outcome
+from cli_support import cli as cli  # a fixture
 from image_support import jpeg, png
 from tests_support import tree
 
-from tfrecreg.cli.main import main
 from tfrecreg.core.registry.init import init
 from tfrecreg.core.values.errors import install_command
 
 
-@dataclass
-class Outcome:
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.out)
-
-
-Cli = Callable[..., Outcome]
-
-
 @pytest.fixture
-def cli(capsys, monkeypatch, tmp_path) -> Cli:
-    """Run a command in an empty registry, at a fixed width and without colour."""
+def registry(monkeypatch, tmp_path) -> None:
+    """An empty registry, which is the current folder."""
     init(tmp_path / "registry", with_dvc=False)
     monkeypatch.chdir(tmp_path / "registry")
-    for name, value in {"COLUMNS": "100", "NO_COLOR": "1", "TFRECREG_JOBS": "1"}.items():
-        monkeypatch.setenv(name, value)
-
-    def call(*arguments: str | Path) -> Outcome:
-        capsys.readouterr()
-        code = main([str(each) for each in arguments])
-        captured = capsys.readouterr()
-        assert "Traceback" not in captured.err
-        return Outcome(code, captured.out, captured.err)
-
-    return call
 
 
 @pytest.fixture
-def build(cli, raw) -> Cli:
+def build(registry, cli, raw) -> Cli:
     """``build("layout=class", "--json")``: options of the source, and of the command."""
 
     def call(*options: str) -> Outcome:
@@ -248,20 +222,14 @@ def test_everything_hostile_at_once_ends_in_words(cli, build, raw, tmp_path) -> 
     assert "\x1b" not in shown.out
 
 
-def test_the_bytes_do_not_depend_on_jobs_or_on_the_order_of_the_folder(
-    cli, build, raw, tmp_path, monkeypatch
-) -> None:
+def test_the_bytes_do_not_depend_on_the_order_of_the_folder(cli, build, raw, tmp_path) -> None:
     names = [f"{kind}/{number}.png" for kind in ("cat", "dog") for number in range(20)]
     raw.puts(*names)
     assert build("--shards=3").code == 0
     first = tree(Path("data/pets"))
     other = type(raw)(tmp_path / "other")
     other.puts(*reversed(names))
-    monkeypatch.delenv("TFRECREG_JOBS")
-    done = cli(
-        *("build", "again", "--source", "imagefolder", "--raw", other.path),
-        *("--shards", "3", "--jobs", "2"),
-    )
+    done = cli("build", "again", "--source", "imagefolder", "--raw", other.path, "--shards", "3")
     assert done.code == 0, done.err
     again = {name.replace("again", "pets"): data for name, data in tree(Path("data/again")).items()}
     first.pop("manifest.json")
