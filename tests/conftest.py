@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import io
+import json
 import os
 import shutil
 import subprocess
@@ -11,6 +12,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -227,3 +229,38 @@ def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
     wanted = ("--target", str(folder), "--no-deps", "--quiet", "axe-playwright-python")
     subprocess.run([sys.executable, "-m", "pip", "install", *wanted], check=True, timeout=300)
     return next(folder.rglob("axe.min.js")).read_text("utf-8")
+
+
+@dataclass
+class Outcome:
+    """What a command of the fixture ``cli`` did."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+@pytest.fixture
+def cli(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., Outcome]:
+    """``cli("check", "x")``: exit code, stdout and stderr, at a fixed width and without colour."""
+    from tfrecreg.cli.main import main
+
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setenv("NO_COLOR", "1")
+    # Starting worker processes is most of what a small build costs; some tests ask for them.
+    monkeypatch.setenv("TFRECREG_JOBS", "1")
+
+    def call(*arguments: str | Path) -> Outcome:
+        capsys.readouterr()
+        code = main([str(each) for each in arguments])
+        captured = capsys.readouterr()
+        assert "Traceback" not in captured.err or "TFRECREG_DEBUG" in os.environ
+        return Outcome(code, captured.out, captured.err)
+
+    return call

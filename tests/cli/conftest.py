@@ -6,7 +6,6 @@ import shutil
 from pathlib import Path
 
 import pytest
-from cli_support import cli as cli  # a fixture
 
 import tfrecreg
 from tfrecreg.cli.digits import write_digits

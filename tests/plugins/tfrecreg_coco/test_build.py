@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_support import Cli
-from cli_support import cli as cli  # a fixture
 
 from tfrecreg.core.registry.init import init
 from tfrecreg.core.values.errors import install_command
@@ -18,7 +16,7 @@ Run = Callable[..., str]
 
 
 @pytest.fixture
-def run(cli: Cli, tmp_path: Path, monkeypatch) -> Run:
+def run(cli: Callable[..., Any], tmp_path: Path, monkeypatch) -> Run:
     """Run a command in an empty registry, which is the current folder; give what it says."""
     init(tmp_path / "registry", with_dvc=False)
     monkeypatch.chdir(tmp_path / "registry")

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import os
 import random
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from cases_support import case
-from cli_support import Cli, Outcome
-from cli_support import cli as cli  # a fixture
 from image_support import jpeg, png
 from tests_support import tree
 
@@ -27,10 +26,10 @@ def registry(monkeypatch, tmp_path) -> None:
 
 
 @pytest.fixture
-def build(registry, cli, raw) -> Cli:
+def build(registry, cli, raw) -> Callable[..., Any]:
     """``build("layout=class", "--json")``: options of the source, and of the command."""
 
-    def call(*options: str) -> Outcome:
+    def call(*options: str) -> Any:
         given = [part for each in options if each[0] != "-" for part in ("--option", each)]
         flags = [each for each in options if each[0] == "-"]
         return cli("build", "pets", "--source", "imagefolder", "--raw", raw.path, *given, *flags)
