@@ -146,7 +146,7 @@ def _viewer(
     try:
         assert process.stdout is not None
         url = httpx.URL(process.stdout.readline().strip())
-        headers = {"cookie": f"tfrecreg-view-{url.port}={url.params['token']}"}
+        headers = {"authorization": f"Bearer {url.params['token']}"}
         with httpx.Client(
             base_url=url.copy_with(query=None), headers=headers, timeout=600
         ) as client:

@@ -58,7 +58,7 @@ def serving(
 ) -> Iterator[Viewing]:
     server = open_server(list(map(str, targets)), registry=registry, check=check)
     thread = server.start()
-    headers = {"cookie": f"tfrecreg-view-{server.port}={server.token}"}
+    headers = {"authorization": f"Bearer {server.token}"}
     try:
         with httpx.Client(base_url=server.address, headers=headers, timeout=_PATIENCE) as client:
             yield Viewing(server, client)

@@ -63,8 +63,7 @@ def test_it_ends_while_it_answers_a_costly_condition(tmp_path: Path) -> None:
     try:
         assert process.stdout is not None
         base, _, token = process.stdout.readline().strip().partition("?token=")
-        cookie = f"tfrecreg-view-{httpx.URL(base).port}={token}"
-        with httpx.Client(base_url=base, headers={"cookie": cookie}) as client:
+        with httpx.Client(base_url=base, headers={"authorization": f"Bearer {token}"}) as client:
             while client.get("/api/t/0").json()["catalog"]["state"] == "making":
                 time.sleep(0.05)
             where = {"where": "(SELECT count(*) FROM range(1000000000000)) > 5"}

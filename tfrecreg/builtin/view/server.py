@@ -143,7 +143,12 @@ class Guard:
                 return _refused(403, "the token of this address is not valid")
             rest = [each for each in request.query_params.multi_items() if each[0] != "token"]
             return self._entered(f"/?{urlencode(rest)}" if rest else "/", is_of_other_site)
-        if self._is_token(request.cookies.get(self._cookie, "")):
+        bearers = [
+            each.removeprefix("Bearer ")
+            for each in headers.getlist("authorization")
+            if each.startswith("Bearer ")
+        ]
+        if any(map(self._is_token, (*bearers, request.cookies.get(self._cookie, "")))):
             return None
         return _refused(403, "open the address that `tfrecreg view` printed: it has a token")
 
