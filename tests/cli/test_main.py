@@ -76,6 +76,27 @@ def test_a_bug_keeps_its_traceback(tmp_path) -> None:
     assert "RuntimeError: a bug" in done.stderr
 
 
+def test_an_interrupt_in_a_destructor_is_not_forgotten(tmp_path) -> None:
+    code = (
+        "import signal, sys, time\n"
+        "import tfrecreg.core.registry.listing as c\n"
+        "class Lost:\n"
+        "    def __del__(self): signal.raise_signal(signal.SIGINT)\n"
+        "def slow(registry):\n"
+        "    Lost()\n"
+        "    time.sleep(60)\n"
+        "c.list_datasets = slow\n"
+        "from tfrecreg.cli.main import run\n"
+        f"sys.argv[1:] = ['-C', {str(tmp_path)!r}, 'list']\n"
+        "run()\n"
+    )
+    init(tmp_path, with_dvc=False)
+    command = [sys.executable, "-c", code]
+    with interruptible():
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=50)
+    assert (done.returncode, done.stderr.strip()) == (130, "error: interrupted")
+
+
 def start_build(folder: Path, jobs: str) -> subprocess.Popen[str]:
     """A build of a new registry in `folder`, a leader of its own group, with a shard finished."""
     root = folder / "r"

@@ -6,10 +6,13 @@ Any other exception is a bug. Its traceback is printed, and the exit code is 3.
 
 from __future__ import annotations
 
+import _thread
 import errno
 import gc
 import os
+import signal
 import sys
+import time
 import traceback
 from collections.abc import Sequence
 from contextlib import suppress
@@ -37,6 +40,7 @@ def run() -> None:
     # other imports of a small command. Nothing here multiplies matrices.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     arguments = sys.argv[1:]
+    sys.unraisablehook = _repeat_interrupt
     watch_streams()
     try:
         code = main(arguments)
@@ -51,6 +55,20 @@ def run() -> None:
     # When Python exits, it looks for garbage again, which took a seventh of a small check.
     gc.freeze()
     sys.exit(code)
+
+
+def _repeat_interrupt(lost: sys.UnraisableHookArgs) -> None:
+    """Send ^C again if it came during a `__del__`, where Python reports and then forgets it."""
+    if isinstance(lost.exc_value, KeyboardInterrupt):
+        # `threading.Thread` takes a lock that the interrupted code may hold.
+        _thread.start_new_thread(_interrupt_soon, ())
+    else:
+        sys.__unraisablehook__(lost)
+
+
+def _interrupt_soon() -> None:
+    time.sleep(0.01)  # until the `__del__` has ended
+    os.kill(os.getpid(), signal.SIGINT)
 
 
 def main(arguments: Sequence[str]) -> int:
