@@ -15,6 +15,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from check_support import PAYLOADS, STREAM, blocks, framed, members
 from hypothesis import given, settings
@@ -64,6 +65,7 @@ def indexed(folder: Path, payloads: Sequence[bytes], compression: Any = "none") 
 
 def test_a_sequence_of_all_records(path: Path) -> None:
     assert (read(path, 7), read(str(path), -1)) == (PAYLOADS[7], PAYLOADS[-1])
+    assert (read(path, np.array(7)), read(path, np.array([7]))) == (PAYLOADS[7], [PAYLOADS[7]])
     order = list(range(60)) * 2
     random.Random(3).shuffle(order)
     with Records(path) as records:

@@ -18,7 +18,7 @@ import operator
 import os
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, SupportsIndex, overload
+from typing import Any, SupportsIndex, cast, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -99,9 +99,10 @@ def read(
     with Records(path, index=index) as records:
         if isinstance(record, slice):
             return list(records[record])
-        if isinstance(record, Iterable):
+        # A number can be an array without dimensions, which is not iterable.
+        if isinstance(record, Iterable) and getattr(record, "ndim", None) != 0:
             return [records[each] for each in record]
-        return records[record]
+        return records[cast("SupportsIndex", record)]
 
 
 class Records(Sequence[bytes]):
