@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 from pathlib import Path
 from typing import Any
 
@@ -104,8 +105,11 @@ def test_a_file_that_is_there_stays_until_the_new_one_is_complete(tmp_path: Path
 def test_what_cannot_be_begun_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="`none` or `gzip`, found `zip`"):
         TFRecordWriter(tmp_path / "a.tfrecord", compression="zip")  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match="` is a folder"):
-        TFRecordWriter(tmp_path)
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path, tmp_path / "pipe"):
+        with pytest.raises(UsageError, match="` is not a regular file"):
+            TFRecordWriter(path)
+    assert (tmp_path / "pipe").is_fifo()
 
 
 def test_a_key_is_used_once_where_there_is_an_index(tmp_path: Path) -> None:
@@ -133,10 +137,20 @@ def test_a_float64_is_never_rounded(tmp_path: Path) -> None:
         ([1], "k", "record `k` is an object of type `list`, expected bytes or a dictionary"),
         (None, None, "record `0` is None, expected bytes or a dictionary"),
         (b"x", 5, "a key is a string, found an object of type `int`"),
+        (
+            {"\ud800": 1},
+            "k",
+            "record `k`: 'utf-8' codec can't encode character '\\ud800' in position 0: surrogates "
+            "not allowed",
+        ),
+        (bytes(101), None, "the record of `0` has 101 bytes, but at most 100 fit"),
     ],
 )
-def test_what_is_no_record_is_refused(tmp_path: Path, record: Any, key: Any, message: str) -> None:
-    with TFRecordWriter(tmp_path / "a.tfrecord") as writer:
+def test_what_is_no_record_is_refused(
+    tmp_path: Path, record: Any, key: Any, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tfrecreg.core.records.writer.MAX_LENGTH", 100)
+    with TFRecordWriter(tmp_path / "a.tfrecord", index=True) as writer:
         with pytest.raises(UsageError) as caught:
             writer.write(record, key=key)
         assert caught.value.message == message

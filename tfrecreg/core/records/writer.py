@@ -28,7 +28,7 @@ from tfrecreg.core.storage.interface import Storage, Unfinished, Writer
 from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.storage.paths import expect_no_url
 from tfrecreg.core.values.errors import StorageError, UsageError
-from tfrecreg.core.values.text import safe, type_text
+from tfrecreg.core.values.text import type_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -299,12 +299,15 @@ class TFRecordWriter:
             compression = "gzip" if target.suffix == ".gz" else "none"
         if compression not in ("none", "gzip"):
             raise UsageError(f"expected the compression `none` or `gzip`, found `{compression}`")
-        if target.is_dir() or not target.name:
-            raise UsageError(f"`{target}` is a folder, expected a file")
+        # Replacing a device or a named pipe would break other programs.
+        storage = LocalStorage(target.parent)
+        entry = storage.stat(target.name, follow="all")
+        if entry is not None and entry.kind not in ("file", "link"):
+            raise UsageError(f"`{target}` is not a regular file")
         self.records = 0
         self._path = str(target)
         self._shard = ShardWriter(
-            LocalStorage(target.parent),
+            storage,
             target.name,
             compression=compression,
             index_path=f"index/{target.name}.index" if index else None,
@@ -334,9 +337,8 @@ class TFRecordWriter:
         if isinstance(record, Mapping):
             try:
                 payload = encode(to_example(record))
-            except UsageError as error:
-                error.message = f"record `{safe(key)}`: {error.message}"
-                raise
+            except (UsageError, ValueError) as error:
+                raise UsageError(f"record `{key}`: {error}") from None
             same = payload
         elif isinstance(record, (bytes, bytearray, memoryview)):
             payload = same = bytes(record)
@@ -347,11 +349,11 @@ class TFRecordWriter:
                 f"record `{key}` is {type_text(record)}, expected bytes or a dictionary",
                 hint="`message.SerializeToString()` returns the bytes of a protobuf message",
             )
-        if self._keys is not None:
-            if key in self._keys:
-                raise UsageError(f"the key `{key}` is taken by an earlier record")
-            self._keys.add(key)
+        if self._keys is not None and key in self._keys:
+            raise UsageError(f"the key `{key}` is taken by an earlier record")
         self._shard.write(payload, digest=record_digest(same), key=key)
+        if self._keys is not None:
+            self._keys.add(key)
         self.records += 1
 
     def close(self) -> WrittenShard:
