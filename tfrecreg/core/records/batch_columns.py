@@ -42,7 +42,7 @@ def batch_digests(batch: RecordBatch) -> bytes:
     flags = np.zeros(len(batch), np.uint8)  # for each payload: 0, 1 if canonical, or _DIGESTED
     rows = np.zeros((len(batch), DIGEST_BYTES), np.uint8)
     if scanner_kind() == "native":
-        starts, lengths = _places(batch)
+        starts, lengths = _arrays(batch.starts, batch.lengths)
         places = (batch.memory, starts.ctypes.data, lengths.ctypes.data, len(batch))
         load_scanner().canonical(*places, flags.ctypes.data)
         load_scanner().digests(1, *places, flags.ctypes.data, rows.ctypes.data)
@@ -54,9 +54,8 @@ def batch_digests(batch: RecordBatch) -> bytes:
     return found
 
 
-def _places(batch: RecordBatch) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    starts, lengths = (np.asarray(each, np.int64) for each in (batch.starts, batch.lengths))
-    return np.ascontiguousarray(starts), np.ascontiguousarray(lengths)
+def _arrays(starts: Sequence[int] | _Ints, lengths: Sequence[int] | _Ints) -> tuple[_Ints, _Ints]:
+    return np.ascontiguousarray(starts, np.int64), np.ascontiguousarray(lengths, np.int64)
 
 
 def digests_of(payloads: Sequence[bytes]) -> npt.NDArray[np.uint8]:
@@ -71,7 +70,7 @@ def layout_columns(
     """Like :func:`tfrecreg.core.example.columns.read_columns`, with compiled code if possible."""
     if scanner_kind() == "python":
         return with_numpy.read_columns(layout, memory, starts, lengths)
-    places, sizes = (np.ascontiguousarray(each, np.int64) for each in (starts, lengths))
+    places, sizes = _arrays(starts, lengths)
     heads, slots = _compiled(layout)
     rows = np.empty(len(places), np.int64)
     values = np.empty((len(layout), 3, len(places)), np.int64)
@@ -98,7 +97,7 @@ def divide_batch(batch: RecordBatch) -> tuple[list[Group], Sequence[int]]:
     decode everything than to read some payloads in groups and to decode the rest.
     """
     rows = np.arange(len(batch))
-    starts, lengths = _places(batch)
+    starts, lengths = _arrays(batch.starts, batch.lengths)
     apart: list[int] = []
     groups: list[Group] = []
     for _ in range(_TRIES):

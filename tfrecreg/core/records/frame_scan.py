@@ -166,8 +166,6 @@ def header_candidates(block: bytes) -> list[tuple[int, int]]:
     # Every four bytes at every offset. The upper half of a length is zero up to MAX_LENGTH.
     words: npt.NDArray[np.uint32] = np.ndarray((len(block) - 3,), "<u4", block, strides=(1,))
     places = np.flatnonzero(words[4 : 4 + count] == 0)
-    if not len(places):
-        return []
     lengths = words[places]
     low, high = _tables()
     crcs = low[lengths & np.uint32(0xFFFF)] ^ high[lengths >> np.uint32(16)]

@@ -59,13 +59,13 @@ class Inflater:
     def read(self, length: int) -> bytes:
         """The next bytes of the stream, at most `length`; empty only at its end."""
         while True:
-            if self._inflater is None and not self._open():
-                return b""
-            assert self._inflater is not None
             if not self._input:
                 self._input = self._reader.read_at(self._next, _READ_BYTES)
                 self._next += len(self._input)
             ended = not self._input
+            if self._inflater is None and not self._open():
+                return b""
+            assert self._inflater is not None
             try:
                 piece = self._inflater.decompress(self._input, length)
             except zlib.error as error:
@@ -99,10 +99,8 @@ class Inflater:
         """Begin the next member; False after the last member. Zeros up to the end of the file are
         padding.
         """
-        at = self._next - len(self._input)
-        head = self._input or self._reader.read_at(at, _READ_BYTES)
-        if not self._input:
-            self._input, self._next = head, at + len(head)
+        head = self._input
+        at = self._next - len(head)
         is_padding = self.members and head[:1] == b"\0" and only_zeros(self._reader.read_at, at)
         if not head or is_padding:
             return False
@@ -234,12 +232,12 @@ def member_places(file: HashedFile, at: int) -> Iterator[int]:
 def python_members(memory: bytes, stop: int) -> list[int]:
     """The offsets at which a member may begin, within the first `stop` bytes of `memory`."""
     found = []
-    zero = -1  # the first zero after the last fixed header that a name follows
+    zero = -1  # the first zero after the last fixed header
     at = memory.find(MAGIC, 0, stop + len(MAGIC) - 1)
     while 0 <= at <= len(memory) - len(MEMBER_HEADER):
         begin = at + len(MEMBER_HEADER)
         flags = memory[at + 3]
-        if flags & (FNAME | FCOMMENT) and not flags & FEXTRA and zero < begin:
+        if zero < begin:
             zero = memory.find(0, begin) % (len(memory) + 1)
         if _may_begin(memory, at, flags, zero):
             found.append(at)

@@ -117,8 +117,8 @@ class Index:
         """Shape (records,): the byte of the decompressed stream at which each record starts."""
         import numpy as np
 
-        ends = np.cumsum(self.lengths.astype(np.int64) + OVERHEAD)
-        starts: npt.NDArray[np.int64] = np.concatenate((np.zeros(1, np.int64), ends))[:-1]
+        sizes = self.lengths.astype(np.int64) + OVERHEAD
+        starts: npt.NDArray[np.int64] = np.cumsum(sizes) - sizes
         return starts
 
     @property
@@ -185,7 +185,7 @@ def read_index(data: bytes, where: str) -> Index:
     return Index(
         digests=rows["digest"],
         lengths=rows["length"],
-        key_ends=rows["key_end"],
+        key_ends=ends,
         key_bytes=data[keys_at : keys_at + key_bytes],
         members=tuple((file, stream) for file, stream in table.tolist()),
     )

@@ -281,7 +281,7 @@ class _Scanner:
         at = self._at
         stop = self._drain()
         interrupted = self._stream.interruption is not None
-        if at == 0 and self._number == 0 and not interrupted and not self._gap:
+        if at == 0 and not interrupted and not self._gap:
             self.not_tfrecord = Fault("CRC008", 0, None, stop, foreign_detail(head, stop))
         elif interrupted or self._resync.number(at) is not None:
             detail = header_detail(head, at, Resolution(None))

@@ -193,7 +193,7 @@ def _walked(reader: Reader, stamp: tuple[int, int]) -> RecordOffsets | None:
     headers: dict[bytes, int] = {}
     while at < reader.size:
         place = at - base
-        if not 0 <= place <= len(block) - HEADER_BYTES:
+        if place > len(block) - HEADER_BYTES:
             block, base, place = reader.read_at(at, ahead), at, 0
         header = block[place : place + HEADER_BYTES]
         length = headers.get(header)
