@@ -206,9 +206,7 @@ def _long(payload: bytes, position: int, first: int) -> tuple[int, int]:
 
 def _key(raw: bytes) -> str:
     key = raw.decode()
-    if len(raw) <= _MAX_KEPT_KEY:
-        if len(_KEYS) >= _MAX_KEYS:
-            _KEYS.clear()
+    if len(raw) <= _MAX_KEPT_KEY and len(_KEYS) < _MAX_KEYS:
         _KEYS[raw] = key
     return key
 

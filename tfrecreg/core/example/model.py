@@ -442,9 +442,7 @@ def _prefix(key: str) -> bytes:
         raise TypeError(f"a feature key is a `{type(key).__name__}`, expected a string")
     raw = key.encode()
     prefix = b"\n" + varint(len(raw)) + raw
-    if len(raw) <= _MAX_KEPT_KEY:
-        if len(_PREFIXES) >= _MAX_PREFIXES:
-            _PREFIXES.clear()
+    if len(raw) <= _MAX_KEPT_KEY and len(_PREFIXES) < _MAX_PREFIXES:
         _PREFIXES[key] = prefix
     return prefix
 

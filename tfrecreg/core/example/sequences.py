@@ -57,7 +57,7 @@ from tfrecreg.core.schema.infer import (
     value_domain,
 )
 from tfrecreg.core.values.errors import SchemaError
-from tfrecreg.core.values.text import count, safe
+from tfrecreg.core.values.text import count
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -274,11 +274,6 @@ class PayloadSketch:
 
 
 def _draft_list(name: str, seen: SeenList, records: int, *, is_common: bool) -> Iterator[str]:
-    try:
-        shown = quoted(name)
-    except UnicodeEncodeError:
-        yield f"# Left out: `{safe(name)}`, a name that is not UTF-8."
-        return
     usual = seen.values.most_frequent()
     if is_common or usual is None:
         if is_common:
@@ -286,7 +281,7 @@ def _draft_list(name: str, seen: SeenList, records: int, *, is_common: bool) -> 
         else:
             share = share_text(seen.records, records)
             yield f"# {share}, never with a value, so its type is not known"
-        yield from block("feature", f"name: {shown}", "lifecycle_stage: PLANNED")
+        yield from block("feature", f"name: {quoted(name)}", "lifecycle_stage: PLANNED")
         return
     values = seen.values.kinds[usual]
     yield from type_comments(seen.values, "list", "steps")
@@ -295,7 +290,7 @@ def _draft_list(name: str, seen: SeenList, records: int, *, is_common: bool) -> 
     if seen.fewest != seen.most:
         yield f"# {seen.fewest} to {count(seen.most, 'step')}"
     yield from value_comments(values, "a step")
-    body = [f"name: {shown}", f"type: {KIND_NAMES[usual]}"]
+    body = [f"name: {quoted(name)}", f"type: {KIND_NAMES[usual]}"]
     if seen.records == records:
         body += block("presence", "min_fraction: 1", "min_count: 1")
     steps = _bounds(seen.fewest or 0, seen.most, may_fix=seen.records > 1)
