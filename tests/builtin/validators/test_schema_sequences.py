@@ -154,12 +154,12 @@ def test_what_was_drafted_from_passes_its_draft() -> None:
     records = [
         record(),
         record(frame=[bytes_feature(b"x")]),
-        record({**CONTEXT, "fps": float_feature(30)}, tokens=None),
+        record({**CONTEXT, "fps": float_feature(30)}, tokens=None, rgb=LISTS["rgb"] * 2),
     ]
     draft = drafted(*records)
     assert "# Drafted from 3 examples of videos.\n" in draft
     assert '# in 1 of 3 examples\n    feature {\n      name: "frame"' in draft
-    findings, _ = run(records, schema=draft)
+    findings, _ = run([*records, record(rgb=LISTS["rgb"][:1])], schema=draft)
     assert findings == []
     others = [
         record(rgb=[float_feature([0.5] * 3)] * 2),

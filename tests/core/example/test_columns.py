@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tfrecreg.core.example.columns import Layout, Slot, layout_of, read_columns
+from tfrecreg.core.example.columns import Layout, Slot, layout_of, message_bytes, read_columns
 from tfrecreg.core.example.decode import decode, decode_or_none
 from tfrecreg.core.example.model import Example, Kind, encode
 from tfrecreg.core.example.values import bytes_feature, float_feature, int64_feature, unset_feature
@@ -172,3 +172,4 @@ def test_lengths_and_integers_of_many_bytes_are_read() -> None:
     assert columns[1].integers.tolist() == [each["b"].values[0] for each in records]
     sizes = columns[0].stop - columns[0].start
     assert sizes.tolist() == [len(each["a"].values[0]) for each in records]
+    assert message_bytes(sizes).tolist() == [each["a"].wire_bytes for each in records]

@@ -216,7 +216,9 @@ def test_two_damaged_parts_of_one_record_are_one_fault(small_shard: Any) -> None
     assert "the data are damaged too" in seen.faults[0].detail
 
 
-def test_damage_in_neighbours_is_told_of_each(small_shard: Any) -> None:
+def test_damage_in_neighbours_is_told_of_each(small_shard: Any, monkeypatch: Any) -> None:
+    again: list[tuple[int, int]] = []
+    monkeypatch.setattr(MemoryReader, "confirm", lambda _, *span: again.append(span), raising=False)
     data = bytearray(small_shard.stream)
     for number in (40, 41, 42):
         data[small_shard.offsets[number] + 9] ^= 0x10
@@ -231,6 +233,8 @@ def test_damage_in_neighbours_is_told_of_each(small_shard: Any) -> None:
         ("CRC002", 199),
     ]
     assert len(seen.records) == 195
+    ends = [*small_shard.offsets, len(small_shard.stream)]
+    assert again == [(ends[number], ends[number + 1]) for number in (0, 40, 41, 42, 199)]
 
 
 def test_file_that_shrinks_while_it_is_read_is_truncated(small_shard: Any) -> None:

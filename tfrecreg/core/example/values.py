@@ -209,7 +209,7 @@ def to_example(values: Mapping[str, object]) -> Example:
             continue
         try:
             example[name] = _feature(value)
-        except (TypeError, ValueError, OverflowError) as error:
+        except (TypeError, ValueError, OverflowError, OSError) as error:
             raise UsageError(f"feature `{name}`: {error}") from None
     return example
 
