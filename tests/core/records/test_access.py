@@ -70,7 +70,7 @@ def test_a_sequence_of_all_records(path: Path) -> None:
     random.Random(3).shuffle(order)
     with Records(path) as records:
         assert [records[each] for each in order] == [PAYLOADS[each] for each in order]
-        assert len(records) == 60
+        assert (len(records), repr(records)) == (60, f"<Records 60 of {path}>")
         assert list(records) == PAYLOADS
         assert records[3] == PAYLOADS[3]
         assert PAYLOADS[9] in records

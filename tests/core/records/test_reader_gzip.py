@@ -140,6 +140,7 @@ def test_any_flipped_byte_is_one_fault_and_costs_one_member_at_most(
         assert fault.code == "CRC007"
         assert begin <= fault.offset <= end
         assert fault.record in (None, *range(200))
+        assert fault.exact == (fault.record is None)
         if fault.record is not None:
             assert fault.offset == small_shard.offsets[fault.record]
         delivered = {(o, p) for _, o, p in seen.records}
