@@ -210,7 +210,7 @@ def _walked(reader: Reader, stamp: tuple[int, int]) -> RecordOffsets | None:
         # Headers of large records are far apart: the payloads between them are not read.
         ahead = _AHEAD if length < _AHEAD // 2 else HEADER_BYTES
         at = end
-    return RecordOffsets.sound(stamp, _numbers(lengths))
+    return RecordOffsets.sound(stamp, np.frombuffer(lengths, np.int64))
 
 
 def _scanned(
@@ -255,18 +255,14 @@ def _scanned(
     assert end is not None
     return RecordOffsets(
         *stamp,
-        _numbers(offsets),
-        _numbers(lengths),
+        np.frombuffer(offsets, np.int64),
+        np.frombuffer(lengths, np.int64),
         () if faults else end.members,
         gzip=gzip,
         proven=True,
         faults=faults,
         stream_blake3=end.stream_blake3 or "",
     )
-
-
-def _numbers(found: array[int]) -> npt.NDArray[np.int64]:
-    return np.frombuffer(found, dtype=np.int64) if found else np.empty(0, np.int64)
 
 
 def parse_sidecar(data: bytes, where: str) -> npt.NDArray[np.int64]:
