@@ -182,14 +182,7 @@ class Records(Sequence[bytes]):
             NoSuchRecordError: a position is out of range.
             StorageError: the file cannot be read.
         """
-        wanted = [operator.index(record) for record in records]
-        count = len(self)
-        for position in wanted:
-            if not -count <= position < count:
-                self.number(position)
-        positions = np.array(wanted, np.int64)
-        positions[positions < 0] += count
-        return self._file.each(positions * self._numbers.step + self._numbers.start)
+        return self._file.each(np.array([self.number(record) for record in records], np.int64))
 
     @property
     def offsets(self) -> npt.NDArray[np.int64]:
@@ -239,13 +232,14 @@ class Records(Sequence[bytes]):
             NoSuchRecordError: the position is out of range.
         """
         position = operator.index(record)
-        if not -len(self) <= position < len(self):
+        try:
+            return self._numbers[position]
+        except IndexError:
             what = "shard" if len(self) == len(self._places.offsets) else "slice"
             raise NoSuchRecordError(
                 f"there is no record {position} in `{self._shown}`: the {what} has "
                 f"{count(len(self), 'record')}"
-            )
-        return self._numbers[position]
+            ) from None
 
     def __iter__(self) -> Iterator[bytes]:
         return map(self._file.payload, self._numbers)

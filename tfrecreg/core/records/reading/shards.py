@@ -108,11 +108,12 @@ class ShardRecords:
         start = self._starts[shard]
         parts = [np.empty((0, 16), np.uint8)]
         for block in self.blocks(range(start, start + place.records)):
-            payloads = self.payloads(block)
-            for payload in payloads:
+            sound = []
+            for payload in self.payloads(block):
                 if isinstance(payload, DamagedRecordError):
                     raise payload
-            parts.append(digests_of([each for each in payloads if isinstance(each, bytes)]))
+                sound.append(payload)
+            parts.append(digests_of(sound))
         return np.concatenate(parts)
 
     def locate(self, number: int) -> tuple[int, int]:
