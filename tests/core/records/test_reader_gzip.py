@@ -256,6 +256,13 @@ def test_damaged_record_too_large_to_hold_is_found() -> None:
     assert seen.records == made.without(1)
 
 
+def test_large_record_behind_a_destroyed_one_is_found() -> None:
+    made = make([b"first", bytes(2_000_000), b"last"])
+    seen = see(gzip.compress(bytes(14) + made.stream[14:]), batch_bytes=1000)
+    assert [(f.code, f.record, f.offset) for f in seen.faults] == [("CRC001", 0, 0)]
+    assert seen.records == made.without(0)
+
+
 def test_large_record_in_a_damaged_member_is_lost_with_it() -> None:
     made = make([b"first", random.Random(2).randbytes(300_000), b"last"])
     data, members = compress(made, 1000)
