@@ -14,8 +14,6 @@ from salvage_support import compress, make
 
 from tfrecreg.core.records.framing import frame_header
 from tfrecreg.core.records.reader import scan
-from tfrecreg.core.storage.local import LocalStorage
-from tfrecreg.core.values.errors import StorageError
 
 
 def flips(shard: Any, count: int, seed: int) -> Any:
@@ -260,11 +258,6 @@ def test_faults_come_between_batches_in_stream_order(small_shard: Any) -> None:
         "RecordBatch",
         "StreamEnd",
     ]
-
-
-def test_missing_file_is_the_storages_error(tmp_path: Any) -> None:
-    with pytest.raises(StorageError):
-        list(scan(LocalStorage(str(tmp_path)), "none.tfrecord"))
 
 
 @pytest.mark.parametrize("left", range(1, 12))

@@ -78,13 +78,6 @@ def test_equal_records_give_equal_bytes(compression: Any, tmp_path: Path) -> Non
     assert (tmp_path / "first").read_bytes() == (tmp_path / "again").read_bytes()
 
 
-def test_stream_digest_does_not_depend_on_compression(tmp_path: Path) -> None:
-    storage = LocalStorage(str(tmp_path))
-    plain = write(storage, "plain", PAYLOADS, "none")
-    packed = write(storage, "packed", PAYLOADS, "gzip")
-    assert plain.stream_blake3 == plain.file.blake3 == packed.stream_blake3 != packed.file.blake3
-
-
 def test_plain_shard_never_changes(tmp_path: Path) -> None:
     written = write(LocalStorage(str(tmp_path)), "shard", [b"", b"abc"], "none")
     assert (tmp_path / "shard").read_bytes().hex() == (
