@@ -138,14 +138,13 @@ class _Reader:
 
     def equal(self, position: _Ints, expected: bytes) -> _Bools:
         """Whether the bytes at each offset are `expected`."""
+        same = np.ones(len(position), np.bool_)
         if len(expected) < 8 or not self._words.size:
-            same = np.ones(len(position), np.bool_)
             for at, byte in enumerate(expected):
                 same &= self.byte(position + at) == byte
             return same
         # A read past the end of the memory is also past the end of its payload, so the bytes
         # returned instead do not matter.
-        same = np.ones(len(position), np.bool_)
         for at in (*range(0, len(expected) - 8, 8), len(expected) - 8):
             word = int.from_bytes(expected[at : at + 8], "little")
             place = np.clip(position + at, 0, self._last_word)

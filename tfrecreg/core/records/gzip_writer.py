@@ -130,10 +130,7 @@ class GzipEncoder:
 
     def close(self) -> bytes:
         """The last bytes of the file. An empty stream becomes one empty member."""
-        out = b""
-        if not self.members:
-            out, self._deflater = self._begin()
-            self._written += len(out)
+        out = b"" if self.members else self.feed(b"")
         return out + self.end_member()
 
     def _begin(self) -> tuple[bytes, zlib._Compress]:

@@ -159,14 +159,14 @@ def content_digest(splits: Iterable[tuple[str, Digests]]) -> str:
     """
     import numpy as np  # the digest of a record does not need NumPy
 
-    parts: dict[str, list[npt.NDArray[np.bytes_]]] = {}
+    parts: dict[bytes, list[npt.NDArray[np.bytes_]]] = {}
     for split, digests in splits:
+        name = split.encode("utf-8", "surrogateescape")
         data = digests if isinstance(digests, bytes) else np.ascontiguousarray(digests).tobytes()
-        parts.setdefault(split, []).append(np.frombuffer(data, dtype=f"S{DIGEST_BYTES}"))
+        parts.setdefault(name, []).append(np.frombuffer(data, dtype=f"S{DIGEST_BYTES}"))
     hasher = blake3(_PREFIX)
-    encoded = {name.encode("utf-8", "surrogateescape"): name for name in parts}
-    for name in sorted(encoded):
-        rows = np.concatenate(parts[encoded[name]])
+    for name in sorted(parts):
+        rows = np.concatenate(parts[name])
         rows.sort()
         hasher.update(_U64.pack(len(name)) + name + _U64.pack(len(rows)))
         # NumPy strips trailing NULs when it returns an 'S16' element, but not in the buffer.
