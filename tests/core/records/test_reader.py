@@ -119,6 +119,7 @@ def test_trailing_bytes_begin_no_record(small_shard: Any) -> None:
             seen = see(small_shard.stream + rest)
             (fault,) = seen.faults
             assert (fault.code, fault.record, fault.length) == ("CRC004", 200, count)
+            assert fault.detail.endswith("begin with zeros") == (count > 11 and not any(rest))
             assert fault.offset == len(small_shard.stream)
             assert seen.records == small_shard.records
 
