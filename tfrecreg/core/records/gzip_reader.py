@@ -230,8 +230,7 @@ class GzipStream(ByteStream):
         if self._inflater is None:
             self._open()
             return b""
-        if self._used == len(self._input):
-            self._peek(1)
+        self._peek(1)
         data = self._input[self._used : self._used + _FEED]
         if self._tensorflow is not None and data:
             self._tensorflow.reach(self.file_position + 1, self._file.end)
