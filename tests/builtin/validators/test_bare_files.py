@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import zlib
 from pathlib import Path
+from typing import Any
 
 import pytest
 from check_support import Document, document, framed
@@ -99,6 +100,11 @@ class TestSCH001:
         put(tmp_path / "y.tfrecord", *SEQUENCES)
         path = put(tmp_path / "strange name", b"x")
         assert codes(document([tmp_path, path])) == []
+
+    def test_files_of_the_same_path_in_two_stores_are_two(self, memory: Any) -> None:
+        memory.pipe({"/one/x": framed(*EXAMPLES, b"junk"), "/two/x": framed(*EXAMPLES)})
+        (finding,) = document(["memory://one/x", "memory://two/x"], only=["manifest"])["findings"]
+        assert (finding["code"], finding["count"]) == ("SCH001", 1)
 
     def test_examples_among_others_are_not_found(self, tmp_path: Path) -> None:
         """A SequenceExample without lists has the bytes of an Example."""

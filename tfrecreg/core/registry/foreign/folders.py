@@ -308,13 +308,13 @@ def check_payloads(tally: Tally, seen: SeenShards) -> None:
     """Find SCH001: records that are not Examples, in a set whose records mostly are Examples. A
     file that belongs to no set is judged separately.
     """
-    parts = {shard.path: (shard, part.payloads) for shard, part in seen}
+    parts = {shard.name: (shard, part.payloads) for shard, part in seen}
     sets = [
-        [parts[shard.path] for shard, _ in members]
+        [parts[shard.name] for shard, _ in members]
         for _, members in shard_sets(shard for shard, _ in seen)
     ]
-    together = {shard.path for members in sets for shard, _ in members}
-    sets += [[part] for path, part in parts.items() if path not in together]
+    together = {shard.name for members in sets for shard, _ in members}
+    sets += [[part] for name, part in parts.items() if name not in together]
     known = {PayloadKind.EXAMPLE.value, TOO_LARGE}
     for members in sets:
         kinds: Counter[str] = Counter()
@@ -366,7 +366,7 @@ def _check_described(tally: Tally, infos: Iterable[DescribedShards], seen: SeenS
     (SHD005). In splits without checked shards, also finds missing shards (SHD001).
     :func:`check_sets` reports the other missing shards.
     """
-    parts = {shard.path: (shard, part) for shard, part in seen}
+    parts = {shard.name: (shard, part) for shard, part in seen}
     for info, members in infos:
         listed: set[str] = set()
         here = {shard.path.rpartition("/")[2]: shard for shard in members}
@@ -389,7 +389,7 @@ def _check_split(
     present: Sequence[Shard | None],
     parts: Mapping[str, tuple[Shard, Seen]],
 ) -> None:
-    seen = [parts.get(shard.path) if shard is not None else None for shard in present]
+    seen = [parts.get(shard.name) if shard is not None else None for shard in present]
     for one, length in zip(seen, split.lengths, strict=False):  # old versions have no lengths
         if one is not None and one[1].sound and one[1].end.records != length:
             message = f"`{INFO_NAME}` says {length} records, found {one[1].end.records}"
