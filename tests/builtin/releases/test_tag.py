@@ -203,12 +203,13 @@ def test_one_commit_has_one_version(root: Path, registry: Registry) -> None:
 
 
 def test_a_registry_below_the_root_has_its_folder_in_the_tag(
-    original: Path, tmp_path: Path
+    original: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     top = start(tmp_path / "top")
     root = top / "some/registry"
     shutil.copytree(original, root, symlinks=True, ignore=shutil.ignore_patterns(".git"))
     commit(top, "all of it")
+    monkeypatch.setenv("GIT_DIR", str(top / ".git"))  # as in a hook
     result = call(open_registry(root), "digits@2.0.0")
     assert result.made == ("some/registry=digits@v2.0.0",)
 

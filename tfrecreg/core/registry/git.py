@@ -211,8 +211,10 @@ def _run(folder: str, *arguments: str) -> bytes:
 def _call(folder: str, *arguments: str) -> subprocess.CompletedProcess[bytes]:
     command = ["git", "-C", folder, *arguments]
     # Messages must be in English, because they are parsed; nobody would see a question for a
-    # password.
+    # password. A hook of git sets the other variables, which would hide where `folder` is.
     environment = {**os.environ, "LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0"}
+    for name in ("GIT_DIR", "GIT_WORK_TREE"):
+        environment.pop(name, None)
     try:
         return subprocess.run(command, capture_output=True, check=False, env=environment)
     except OSError as error:
