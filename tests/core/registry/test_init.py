@@ -155,6 +155,9 @@ def test_a_file_in_the_way_is_named(here: Path, target: str) -> None:
         init(target, with_dvc=False)
     assert caught.value.message.startswith(f"`{here}/{target}` cannot be made: ")
     assert (here / "file").read_text() == "kept"
+    with pytest.raises(UsageError, match="`s3://bucket/x` is a URL"):
+        init("s3://bucket/x", with_dvc=False)
+    assert set(tree(here)) == {"file"}
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root is refused nothing by permissions")

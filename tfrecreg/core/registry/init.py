@@ -12,7 +12,7 @@ from tfrecreg.core.registry import git, layout
 from tfrecreg.core.registry.keeper import tracker
 from tfrecreg.core.registry.registry import find_registry
 from tfrecreg.core.storage.local import LocalStorage
-from tfrecreg.core.storage.paths import path_text
+from tfrecreg.core.storage.paths import expect_no_url, path_text
 from tfrecreg.core.values.config import CONFIG_NAME
 from tfrecreg.core.values.errors import StorageError, UsageError
 
@@ -49,6 +49,7 @@ def init(
     folder: str | os.PathLike[str] = ".", *, with_dvc: bool | None = None, nested: bool = False
 ) -> InitResult:
     """Make `folder` a registry. The folder is made if it is missing."""
+    expect_no_url(os.fsdecode(folder), "a registry is a folder on this machine")
     storage = LocalStorage(os.path.expanduser(folder))  # noqa: PTH111 - never raises
     root = Path(storage.root)
     if not nested and not os.path.lexists(root / CONFIG_NAME):
