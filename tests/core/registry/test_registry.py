@@ -91,6 +91,7 @@ def test_every_dataset_has_a_file(root: Path) -> None:
     for other in (
         "README.md",
         ".mnist.toml.0123456789abcdef.tmp",
+        "._mnist.toml",
         "folder.toml/a",
         "notes",
         ".toml",
@@ -131,6 +132,8 @@ def test_datasets_are_those_that_are_configured_built_or_released(root: Path) ->
     registry = empty_registry(root, zoo='source = "mnist"\n')
     put_build(root, "built")
     put_release(root, manifest("released"), "1.0.0")
+    elsewhere = (root / "registry/released").rename(root / "elsewhere")
+    (root / "registry/released").symlink_to(elsewhere)
     for stranger in ("data/raw", "data/Upper", "registry/empty", "registry/not_one/notes"):
         (root / stranger).mkdir(parents=True)
     write(root / "data/built.dvc", "outs:")

@@ -95,7 +95,8 @@ class Registry:
         broken: dict[str, DatasetConfigError] = {}
         for entry in self.storage.list(layout.DATASETS, recursive=False):
             name, _, suffix = entry.path.removeprefix(f"{layout.DATASETS}/").rpartition(".")
-            if suffix != "toml" or not name or entry.kind in ("dir", "other"):
+            # Editors and macOS put hidden files next to a file.
+            if suffix != "toml" or name[:1] in ("", ".") or entry.kind in ("dir", "other"):
                 continue
             if not is_dataset_name(name):
                 raise ConfigError(
@@ -125,7 +126,8 @@ class Registry:
     def _folders(self, path: str) -> Iterator[Dataset]:
         for entry in self.storage.list(path, recursive=False):
             name = entry.path.rpartition("/")[2]
-            if entry.kind == "dir" and is_dataset_name(name):
+            found = self.storage.stat(entry.path) if entry.kind == "link" else entry
+            if found is not None and found.kind == "dir" and is_dataset_name(name):
                 yield Dataset(self, name)
 
     def _read(self, path: str) -> bytes | None:
