@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -131,6 +132,7 @@ def test_a_report_with_findings_raises_them(reg: tr.Registry) -> None:
     with pytest.raises(RefusedError) as caught:
         report.raise_for_findings()
     assert caught.value.findings == report.failing
+    assert pickle.loads(pickle.dumps(caught.value)).findings == report.failing
     assert repr(report).startswith("<Report digits: fail, CRC")
     assert shard in report._repr_html_()
     assert caught.value.message == (

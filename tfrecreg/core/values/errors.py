@@ -13,7 +13,7 @@ because an index may lack the distribution or have another version.
 from __future__ import annotations
 
 import json
-from functools import cache, partial
+from functools import cache
 from shlex import quote
 
 from tfrecreg.core.plugins.bundled import OURS
@@ -103,10 +103,6 @@ class TfrecregError(Exception):
     def __str__(self) -> str:
         # A traceback does not show attributes, but readers of a traceback need the hint.
         return f"{self.message}\nhint: {self.hint}" if self.hint else self.message
-
-    def __reduce__(self) -> tuple[object, ...]:
-        # Errors are sent between processes, and default pickling loses keyword-only arguments.
-        return partial(type(self), hint=self.hint), (self.message,)
 
 
 class UsageError(TfrecregError):
