@@ -216,7 +216,7 @@ def severity_of(found: Finding | Code, overrides: Mapping[str, Severity]) -> Sev
         for glob, given in overrides.items()
         if is_named(found, glob)
     ]
-    return max(matching, key=lambda match: match[:2])[2] if matching else found.severity
+    return max(matching)[2] if matching else found.severity
 
 
 CONFIG_NAME = "tfrecreg.toml"
