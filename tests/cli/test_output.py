@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pty
 import subprocess
 import sys
 import threading
@@ -42,6 +43,15 @@ def test_what_cannot_be_written_is_told_in_the_same_words(cli, shard: Path, comm
     assert done.code == 2
     (*_, last) = done.err.splitlines()
     assert last == "error: `none/it` cannot be written: No such file or directory"
+
+
+def test_a_file_has_no_colors_though_a_terminal_has(shard: Path, tmp_path: Path) -> None:
+    leader, follower = pty.openpty()
+    command = [sys.executable, "-m", "tfrecreg", "check", shard, "--only", "crc", "--output", "out"]
+    environment = {**os.environ, "TERM": "xterm"}
+    with os.fdopen(follower, "w") as terminal, os.fdopen(leader, "rb"):
+        subprocess.run(command, cwd=tmp_path, stdout=terminal, env=environment, check=True)
+    assert (tmp_path / "out").read_text().endswith("\npass: 0 errors, 0 warnings (crc)\n")
 
 
 def test_the_old_file_stays_until_the_new_one_is_whole(tmp_path: Path) -> None:

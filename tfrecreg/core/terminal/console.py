@@ -12,6 +12,7 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Sequence
+from io import StringIO
 from typing import TYPE_CHECKING, Any, TextIO
 
 from rich.cells import cell_len
@@ -147,6 +148,13 @@ def stdout() -> Console:
 def stderr() -> Console:
     """The console for messages and progress."""
     return _console(sys.stderr)
+
+
+def captured() -> Console:
+    """The console for results that are written to a file. It adds no colors and wraps no lines,
+    even if the command runs in a terminal.
+    """
+    return _console(StringIO())
 
 
 def _console(file: TextIO) -> Console:

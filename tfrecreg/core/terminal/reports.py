@@ -99,7 +99,7 @@ def show(
         return
     from tfrecreg.core.terminal.findings import print_report
 
-    console = session.out
+    console = session.out_for(output)
     with console.capture() if output is not None else nullcontext() as capture:
         for report in reports:
             print_report(console, report)
