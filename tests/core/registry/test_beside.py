@@ -83,6 +83,7 @@ def test_killed_before_it_publishes_it_is_absent(how: str, tmp_path: Path) -> No
     steps = steps_of(first.do, [first.root], publishing)
     whole = first.there()
     assert whole >= {MANIFEST, SCHEMA}
+    assert not [*first.root.glob(".tfrecreg/stage/*/beside.json")]
     assert len(steps) == 2
     for at in (1, 2):
         put_back(start, first.root)

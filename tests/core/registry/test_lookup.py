@@ -106,12 +106,8 @@ def test_bytes_beside_a_damaged_manifest_may_be_looked_at_and_not_used(
     found = resolve(registry, "mnist@2.0.0")
     assert (found.folder, found.proven) == (folder, False)
     assert found.storage(to_check=True).root == str(root / folder)
-    with pytest.raises(UsageError) as caught:
+    with pytest.raises(UsageError, match=f"it is uncertain whether `{folder}` has the bytes of"):
         found.storage()
-    assert caught.value.message == (
-        f"it is uncertain whether `{folder}` has the bytes of `mnist@2.0.0`: the manifest "
-        "in this folder is damaged or belongs to another build"
-    )
 
 
 def test_a_copy_of_another_build_is_looked_at_and_not_used(

@@ -51,15 +51,8 @@ def test_without_a_registry_it_says_where_it_looked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: bool
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(UsageError) as caught:
+    with pytest.raises(UsageError, match=f"no registry here: neither `{tmp_path.resolve()}` nor"):
         open_registry(tmp_path if named else None)
-    assert caught.value.message == (
-        f"no registry here: neither `{tmp_path.resolve()}` nor a folder above it has a "
-        "`tfrecreg.toml`"
-    )
-    assert caught.value.hint == (
-        "`tfrecreg init` makes one; `-C DIR` (in Python `registry=DIR`) selects one"
-    )
 
 
 def test_a_current_folder_that_is_gone_is_told_in_one_line(

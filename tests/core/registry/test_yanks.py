@@ -68,12 +68,8 @@ def test_latest_and_globs_pass_a_withdrawn_release_over(registry: Registry) -> N
 
 def test_where_all_were_withdrawn_it_says_why(registry: Registry) -> None:
     yank(registry, "mnist", Version(2, 0, 0), WHY)
-    with pytest.raises(UsageError) as caught:
+    with pytest.raises(UsageError, match="2.0.0 because: labels are wrong"):
         resolve(registry, "mnist@2.*")
-    assert caught.value.message == (
-        "every release `mnist@2.*` was yanked (2.0.0 because: labels are wrong)"
-    )
-    assert caught.value.hint == "`mnist@2.0.0` is still available by its full version"
     with pytest.raises(UsageError, match=r"no release `mnist@3\.\*`"):
         resolve(registry, "mnist@3.*")
 

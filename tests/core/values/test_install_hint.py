@@ -17,12 +17,12 @@ WHEEL = "https://example.org/tfrecreg-0.1.0-py3-none-any.whl"
 GIT = {"vcs": "git", "commit_id": "0123abc"}
 
 
-def installed(site: Path, name: str, origin: object = None, installer: str = "pip") -> None:
+def installed(site: Path, name: str, origin: object = None) -> None:
     """What an installer leaves of a distribution."""
     about = site / f"{name.replace('-', '_')}-1.0.dist-info"
     about.mkdir(parents=True)
     (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
-    (about / "INSTALLER").write_text(f"{installer}\n")
+    (about / "INSTALLER").write_text("pip\n")
     if origin is not None:
         (about / "direct_url.json").write_text(
             origin if isinstance(origin, str) else json.dumps(origin)

@@ -381,9 +381,9 @@ class _File:
     plugins: PluginsConfig = field(default_factory=PluginsConfig)
 
 
-def parse_config(text: str | bytes, where: str = CONFIG_NAME) -> Config:
-    path = KeyPath(where)
-    file = read_table(_File, read_toml(text, where), path)
+def parse_config(text: str | bytes) -> Config:
+    path = KeyPath(CONFIG_NAME)
+    file = read_table(_File, read_toml(text, CONFIG_NAME), path)
     gates = path / "gates"
     # Each table is read before tables are merged, so that an error names the table with the key.
     for name, table in file.gates.items():

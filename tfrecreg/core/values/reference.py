@@ -71,8 +71,8 @@ class Reference:
         """The single version that the reference names; None if it names the build, a stage or
         several versions.
         """
-        is_single = self.selector is not None and _VERSION.fullmatch(self.selector)
-        return parse_version(self.selector or "") if is_single else None
+        selector = self.selector or ""
+        return parse_version(selector) if _VERSION.fullmatch(selector) else None
 
     def matches(self, version: Version) -> bool:
         """Whether the reference matches the release `version`. A build's reference matches no

@@ -153,7 +153,7 @@ def is_any_part(filename: str) -> bool:
 
 
 def _of_set(match: re.Match[str]) -> ShardName | None:
-    stem, end = match["stem"] or "", match["end"] or ""
+    stem, end = match["stem"] or "", match["end"]
     if _STRANGE.fullmatch(stem):
         return None
     marked = _MARK_AT_END.fullmatch(stem)

@@ -72,11 +72,11 @@ def safe_message(text: str, *, limit: int = 2000) -> str:
     return "\\".join(safe(part, limit=limit) for part in text.split("\\"))[:limit]
 
 
-def safe_value(value: bytes, *, limit: int = 60) -> str:
+def safe_value(value: bytes) -> str:
     """A value that should be text, escaped as in :func:`safe`. Bytes that are not UTF-8 are escaped
-    as well. Only the beginning of a long value is decoded, because the rest is not shown.
+    as well. At most 60 characters are shown, which the first 300 bytes contain.
     """
-    return safe(value[: 4 * limit + 4].decode("utf-8", "surrogateescape"), limit=limit)
+    return safe(value[:300].decode("utf-8", "surrogateescape"), limit=60)
 
 
 def type_text(value: object) -> str:
