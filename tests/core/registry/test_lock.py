@@ -40,6 +40,8 @@ def test_it_is_held_in_the_block_and_free_behind_it(registry: Registry) -> None:
         with dataset_lock(registry, "other", lambda: told.append("other")):
             assert not is_free(registry, "other")
     assert is_free(registry, "mnist")
+    with dataset_lock(registry, "mnist", lambda: told.append("again")):
+        assert not is_free(registry, "mnist")
     assert told == []
 
 

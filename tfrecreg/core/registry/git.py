@@ -42,14 +42,12 @@ def head_commit(folder: str) -> str:
 
 def find_commit(folder: str, revision: str) -> str:
     """The commit that a revision names, as hex."""
-    # git would take a revision with a leading dash for an option.
-    if revision and not revision.startswith("-"):
-        options = ("--verify", "--quiet", "--end-of-options")
-        done = _call(folder, "rev-parse", *options, f"{revision}^{{commit}}")
-        if done.returncode == 0:
-            return done.stdout.decode("ascii", "replace").strip()
-        if done.stderr:
-            raise _refused(("rev-parse",), done.stderr)
+    options = ("--verify", "--quiet", "--end-of-options")
+    done = _call(folder, "rev-parse", *options, f"{revision}^{{commit}}")
+    if done.returncode == 0:
+        return done.stdout.decode("ascii", "replace").strip()
+    if done.stderr:
+        raise _refused(("rev-parse",), done.stderr)
     raise UsageError(
         f"`{revision}` does not name a commit here",
         hint="name a branch, a tag or a commit; `git fetch` fetches what others pushed",
