@@ -54,6 +54,13 @@ def test_a_file_has_no_colors_though_a_terminal_has(shard: Path, tmp_path: Path)
     assert (tmp_path / "out").read_text().endswith("\npass: 0 errors, 0 warnings (crc)\n")
 
 
+@pytest.mark.parametrize("option", ["--output", "--save-json", "--metrics"])
+def test_a_shard_is_never_replaced(cli, shard: Path, option: str) -> None:
+    before = shard.read_bytes()
+    done = cli("check", shard, "--only", "crc", option, shard)
+    assert (done.code, shard.read_bytes()) == (2, before)
+
+
 def test_the_old_file_stays_until_the_new_one_is_whole(tmp_path: Path) -> None:
     path = tmp_path / "report"
     path.write_text("old")

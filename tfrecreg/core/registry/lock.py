@@ -186,7 +186,7 @@ def _make_locked(path: str) -> int:
     while True:
         try:
             make_folders(path)
-            handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            handle = os.open(path, os.O_RDONLY)
         except OSError as error:
             raise StorageError(f"`{path}` cannot be made: {error.strerror}") from error
         with suppress(OSError):  # a file system without locks: abandoned folders stay

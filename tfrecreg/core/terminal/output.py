@@ -43,13 +43,18 @@ def write_pieces(path: str, pieces: Iterable[bytes], *, in_new_folder: bool = Fa
     """Write a file piece by piece. A reader sees either the old file or the whole new file.
 
     ``/dev/stdout``, pipes and other special files are written directly. A symbolic link stays, and
-    its target is replaced.
+    its target is replaced. A shard is never replaced: the shell may have expanded a glob after the
+    option.
     """
+    from tfrecreg.core.values.shards import parse_shard_name  # `--help` needs none
+
     try:
         if _is_stream(path):
             with Path(path).open("wb") as stream:
                 stream.writelines(pieces)
             return
+        if parse_shard_name(Path(path).name) is not None and Path(path).is_file():
+            raise UsageError(f"`{path}` is named like a shard, so it is not replaced")
         folder, name = os.path.split(os.path.realpath(path))
         if not in_new_folder:
             os.stat(folder)  # noqa: PTH116 - a str stays a str
