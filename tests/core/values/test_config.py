@@ -122,45 +122,17 @@ WAIVER = "[[waivers]]\ncode='A'\nowner='a'\nreason='r'\nexpires=2027-01-01\n"
         (b"a = 1\n# \xff", "is not TOML: 'utf-8' codec can't decode byte 0xff in position 8"),
         ("[datasets.x]", ": `datasets` is not known"),
         ("[gates]\nfail_on='error'", ": `gates.fail_on` should be a table, found `error`"),
-        (
-            "[gates.x]\nfailon='error'",
-            ": `gates.x.failon` is not known; did you mean `fail_on",
-        ),
-        (
-            "[gates.x]\nfail_on='info'",
-            ": `gates.x.fail_on` should be `error`, `warning` or `never`, found `info`",
-        ),
-        (
-            "[gates.x]\nvalidators='crc'",
-            ": `gates.x.validators` should be a list, each item text with a length >= 1, "
-            "found `crc`",
-        ),
-        (
-            "[gates.x]\nvalidators=['a',1]",
-            ": `gates.x.validators[1]` should be text with a length >= 1, found `1`",
-        ),
-        (
-            "[gates.x.severity]\n'IMG*'='fatal'",
-            ': `gates.x.severity."IMG*"` should be `error`, `warning` or `info`, found `fatal`',
-        ),
+        ("[gates.x]\nfailon='error'", ": `gates.x.failon` is not known; did you mean `fail_on"),
+        ("[gates.x]\nfail_on='info'", ": `gates.x.fail_on` should be `error`, `warning` or"),
+        ("[gates.x]\nvalidators='crc'", ": `gates.x.validators` should be a list, each item text"),
+        ("[gates.x]\nvalidators=['a',1]", ": `gates.x.validators[1]` should be text with a"),
+        ("[gates.x.severity]\n'IMG*'='fatal'", ': `gates.x.severity."IMG*"` should be `error`,'),
         ("[gates.x]\nlimits=1", ": `gates.x.limits` should be a table, found `1`"),
         ("[gates.x]\nlimits.drift=1", ": `gates.x.limits.drift` should be a table, found `1`"),
-        (
-            "[gates.x.limits.inflation]\nration=1",
-            ": `gates.x.limits.inflation.ration` is not known; did you mean `ratio`?",
-        ),
-        (
-            "[gates.x.limits.inflation]\nratio=0.0",
-            ": `gates.x.limits.inflation.ratio` should be a number > 0, found `0.0`",
-        ),
-        (
-            "[gates.x.limits.inflation]\nratio=inf",
-            ": `gates.x.limits.inflation.ratio` should be a number > 0, found `inf",
-        ),
-        (
-            "[gates.x.limits.inflation]\nratio=nan",
-            ": `gates.x.limits.inflation.ratio` should be a number > 0, found `nan",
-        ),
+        ("[gates.x.limits.inflation]\nration=1", ": `gates.x.limits.inflation.ration` is not"),
+        ("[gates.x.limits.inflation]\nratio=0.0", ".inflation.ratio` should be a number > 0"),
+        ("[gates.x.limits.inflation]\nratio=inf", ".inflation.ratio` should be a number > 0"),
+        ("[gates.x.limits.inflation]\nratio=nan", ".inflation.ratio` should be a number > 0"),
         ("[gates.x.limits.inflation]\nallowance=-1", ".allowance` should be a whole number >= 0"),
         ("[gates.default]\nfail_on=1\n[gates.x]", ": `gates.default.fail_on` should be `error`"),
         ("[waivers]", ": `waivers` should be a list, each item a table, found a table"),

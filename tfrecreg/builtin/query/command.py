@@ -21,8 +21,6 @@ from tfrecreg.core.values.errors import UsageError
 from tfrecreg.core.values.text import safe
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from tfrecreg.builtin.query.ask import Questions
     from tfrecreg.core.workers.interface import Engine
 
@@ -114,7 +112,7 @@ def print_tables(
 ) -> None:
     """Print the tables with their columns, and questions to try."""
     from tfrecreg.builtin.query.ask import suggested
-    from tfrecreg.core.terminal.console import PlainTable, line
+    from tfrecreg.core.terminal.console import PlainTable, line, stdout
 
     tables = questions.tables()
     tries = suggested(tables)
@@ -136,7 +134,7 @@ def print_tables(
             output,
         )
         return
-    console = session.out_for(output)
+    console = stdout(output)
     names = " ".join(safe(each.name, limit=1000) for each in questions.targets)
     with console.capture() as capture:
         for each in tables:
@@ -170,7 +168,7 @@ def print_answer(
             rows.pop()
             notes.append(f"only the first {len(rows):,} rows are shown: `--format csv` writes all")
     if form == "table":
-        pieces: Iterator[bytes] = iter([_table(session.out_for(output), schema, rows)])
+        pieces: Iterator[bytes] = iter([_table(output, schema, rows)])
     elif form == "csv":
         pieces = ask.as_csv(names, batches)
     elif form == "jsonl":
@@ -186,10 +184,11 @@ def print_answer(
     _print_notes(session, notes)
 
 
-def _table(console: Console, schema: Any, rows: Iterable[Any]) -> bytes:
+def _table(output: str | None, schema: Any, rows: Iterable[Any]) -> bytes:
     from tfrecreg.builtin.query.ask import cell
-    from tfrecreg.core.terminal.console import PlainTable
+    from tfrecreg.core.terminal.console import PlainTable, stdout
 
+    console = stdout(output)
     titles = [safe(str(name), limit=200) for name in schema.names]
     right = [
         title

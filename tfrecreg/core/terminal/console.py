@@ -140,21 +140,16 @@ def print_facts(console: Console, facts: Iterable[tuple[str, str]]) -> None:
         console.print(line((head, "cyan"), value, hang=len(head)))
 
 
-def stdout() -> Console:
-    """The console for results. It prints markup as plain text, and highlights nothing."""
-    return _console(sys.stdout)
+def stdout(output: str | None = None) -> Console:
+    """The console for results. It prints markup as plain text, and highlights nothing. If the
+    caller captures them for the file `output`, it adds no colors and wraps no lines.
+    """
+    return _console(sys.stdout if output is None else StringIO())
 
 
 def stderr() -> Console:
     """The console for messages and progress."""
     return _console(sys.stderr)
-
-
-def captured() -> Console:
-    """The console for results that are written to a file. It adds no colors and wraps no lines,
-    even if the command runs in a terminal.
-    """
-    return _console(StringIO())
 
 
 def _console(file: TextIO) -> Console:

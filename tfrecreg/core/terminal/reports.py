@@ -97,9 +97,10 @@ def show(
     if form == "json":
         write_json(_document(reports, more), output)
         return
+    from tfrecreg.core.terminal.console import stdout
     from tfrecreg.core.terminal.findings import print_report
 
-    console = session.out_for(output)
+    console = stdout(output)
     with console.capture() if output is not None else nullcontext() as capture:
         for report in reports:
             print_report(console, report)

@@ -51,12 +51,6 @@ class Session:
 
         return stdout()
 
-    def out_for(self, output: str | None) -> Console:
-        """The console for results that the caller captures, and writes to the file `output`."""
-        from tfrecreg.core.terminal.console import captured
-
-        return self.out if output is None else captured()
-
     @property
     def err(self) -> Console:
         """The console for messages."""
