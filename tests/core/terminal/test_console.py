@@ -17,6 +17,7 @@ def test_a_path_is_never_cut(terminal) -> None:
     path = "a/" * 40 + "shard"
     shown = terminal(lambda console: console.print(line(f"see {path} now")), 20)
     assert shown == f"see\n  {path}\n  now\n"
+    assert (_breaks("ab cd", 5, 0), _breaks("ab cd", 4, 0)) == ([], [3])
 
 
 @given(st.text(alphabet="ab \t漢%kB1", max_size=60), st.integers(1, 20), st.integers(0, 6))
