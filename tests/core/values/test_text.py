@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfrecreg.core.values.text import safe, si_bytes
+from tfrecreg.core.values.text import listed, safe, si_bytes
 
 ANY = st.text(st.characters(exclude_categories=()))
 
@@ -107,3 +107,8 @@ class TestSiBytes:
     )
     def test_sizes_are_short(self, number: float, shown: str) -> None:
         assert si_bytes(number) == shown
+
+
+def test_a_long_list_ends_with_the_number_of_the_others() -> None:
+    assert listed("abcd", most=4) == "`a`, `b`, `c` and `d`"
+    assert listed("abcd", most=2) == "`a`, `b` and 2 more"
