@@ -71,6 +71,7 @@ CHANGING = {
         "direct_url.json": json.dumps({"url": URL, "dir_info": {"editable": True}}),
     },
     "a folder": {"RECORD": "", "direct_url.json": json.dumps({"url": URL, "dir_info": {}})},
+    "git": {"RECORD": "", "direct_url.json": json.dumps({"url": URL, "vcs_info": {"vcs": "git"}})},
     "nowhere": {},
     "somewhere that cannot be read": {"RECORD": "", "direct_url.json": "{"},
 }

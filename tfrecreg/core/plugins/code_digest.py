@@ -57,7 +57,7 @@ def _can_change(distribution: str) -> bool:
         origin = found.read_text("direct_url.json")
         if origin is None:
             return found.read_text("RECORD") is None
-        return "dir_info" in json.loads(origin)
+        return "archive_info" not in json.loads(origin)
     except (metadata.PackageNotFoundError, OSError, ValueError, TypeError):
         return True
 
