@@ -85,10 +85,13 @@ def test_a_missing_library_is_an_error_with_the_command_that_installs_it(
     ],
 )
 def test_a_function_that_makes_no_executor_is_a_usage_error(
-    name: str, options: dict[str, str], reason: str
+    name: str, options: dict[str, str], reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.syspath_prepend(str(Path.cwd()))
+    before = [*sys.path]
     with pytest.raises(UsageError, match=f"^the engine `{name}` has no executor: {reason}"):
         list(tfrecreg.engine(name, **options).run(len, [b""]))
+    assert sys.path == before
 
 
 @pytest.fixture

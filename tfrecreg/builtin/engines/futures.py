@@ -25,7 +25,9 @@ class FuturesEngine(ExecutorEngine):
 
     def executor(self) -> Executor:
         here = str(Path.cwd())
-        sys.path.append(here)  # at the end, so that it shadows nothing
+        is_known = here in sys.path
+        if not is_known:
+            sys.path.append(here)  # at the end, so that it shadows nothing
         try:
             make: Any = pkgutil.resolve_name(self.request.argument)
             made = make(**self._arguments(make))
@@ -37,7 +39,8 @@ class FuturesEngine(ExecutorEngine):
                 hint="in `futures:MODULE:CALLABLE`, CALLABLE has to return an executor",
             ) from error
         finally:
-            sys.path.remove(here)
+            if not is_known:
+                sys.path.remove(here)
         return made
 
     def _arguments(self, make: Callable[..., Any]) -> dict[str, Any]:
