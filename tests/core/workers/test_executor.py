@@ -5,16 +5,19 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 from engines_support import late_first, misbehave, process_of, shout, touch_late
 
 from tfrecreg import engine as open_engine
+from tfrecreg.builtin.engines.dask import DaskEngine
 from tfrecreg.core.plugins.code_digest import code_of, digest_of_packages
 from tfrecreg.core.plugins.manager import plugins
 from tfrecreg.core.storage.local import LocalStorage
@@ -138,6 +141,34 @@ def test_a_worker_that_dies_is_a_failure_and_the_engine_is_useful_again() -> Non
         assert "the engine `futures` failed: BrokenProcessPool: " in caught.value.message
         engine.close()
         assert len(set(engine.run(process_of, range(3)))) <= 2
+
+
+class Forgetful(ThreadPoolExecutor):
+    """Loses results as Dask may if a worker dies: the first `losses` that it is asked for."""
+
+    losses = 1
+
+    def submit(self, *given: Any, **named: Any) -> Future[Any]:
+        future = super().submit(*given, **named)
+        if self.losses:
+            self.losses -= 1
+            future.result()
+            future = Future()
+            future.set_exception(ValueError("too many values to unpack (expected 3)"))
+        return future
+
+
+@pytest.mark.skipif(find_spec("distributed") is None, reason="distributed is missing")
+def test_a_task_whose_result_dask_loses_is_sent_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(DaskEngine, "executor", lambda self: Forgetful(1))
+    with closing(open_engine("dask", jobs=1)) as engine:
+        assert list(engine.run(late_first, range(3))) == [0, 1, 4]
+    monkeypatch.setattr(Forgetful, "losses", 9)
+    with (
+        closing(open_engine("dask", jobs=1)) as engine,
+        pytest.raises(FailureError, match="ValueError: too many values to unpack"),
+    ):
+        list(engine.run(late_first, range(3)))
 
 
 def plant(folder: Path, name: str, version: str) -> None:

@@ -41,6 +41,7 @@ class DaskEngine(ExecutorEngine):
     """
 
     Options = DaskOptions
+    _lost = (ValueError,)  # Dask may unpack a result as an error if its worker has just died
     _client: Any = None
 
     @contextmanager

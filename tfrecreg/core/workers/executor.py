@@ -132,6 +132,9 @@ class ExecutorEngine(ExtensionPoint, Engine):
     """Whether the engine accepts options that `Options` lacks. They are in ``request.others``."""
     interval: ClassVar[float] = 2.0
     """Seconds between two calls of :meth:`watch`."""
+    _lost: ClassVar[tuple[type[Exception], ...]] = ()
+    """The library's errors after which a task is sent once more, because only its result is lost.
+    """
 
     def __init__(self, request: EngineRequest) -> None:
         if request.jobs is not None and request.jobs < 1:
@@ -199,27 +202,35 @@ class ExecutorEngine(ExtensionPoint, Engine):
         """Results in the order of the tasks. See :class:`Engine`."""
         executor = self._open()
         most = self.ahead()
-        sent: deque[Future[bytes]] = deque()
+        sent: deque[tuple[bytes, Future[bytes]]] = deque()
         try:
             for task in tasks:
                 work = pack(function, task)
                 with self._asking():
-                    sent.append(executor.submit(perform_work, work))
+                    sent.append((work, executor.submit(perform_work, work)))
                 if len(sent) >= most:
                     yield self._next(sent)
             while sent:
                 yield self._next(sent)
         finally:
             with self._asking():
-                self.cancel(sent)
+                self.cancel([future for _, future in sent])
 
-    def _next(self, sent: deque[Future[bytes]]) -> Any:
+    def _next(self, sent: deque[tuple[bytes, Future[bytes]]]) -> Any:
+        work, future = sent[0]
         with self._asking():
-            while not wait(list(sent)[:1], self.interval).done:
-                self.watch()
-            outcome = sent[0].result()
+            try:
+                outcome = self._awaited(future)
+            except self._lost:
+                sent[0] = work, self._open().submit(perform_work, work)
+                outcome = self._awaited(sent[0][1])
         sent.popleft()
         return result_of(outcome)
+
+    def _awaited(self, future: Future[bytes]) -> bytes:
+        while not wait([future], self.interval).done:
+            self.watch()
+        return future.result()
 
     def _open(self) -> Executor:
         if self._executor is None:
