@@ -66,11 +66,12 @@ def test_files_go_in_byte_for_byte_with_what_their_headers_say(raw) -> None:
     ("name", "data", "code", "detail"),
     [
         ("a.wav", b"", "SRC110 media", "the sound or video has no bytes"),
+        ("a.mp3", b"<html>", "SRC110 media", "not a sound or a video of a known format"),
         (
-            "a.mp3",
-            b"<html>",
+            "a.wav",
+            b"FORM....AIFFCOMM\0\0\0\x12\0\1\0\0\0d\0\x10@\x7f" + b"\xff" * 8,
             "SRC110 media",
-            "not a sound or a video of a known format",
+            "a damaged AIFF: the sample rate is above 2^63",
         ),
         ("a.mp4", wav(), "SRC110 media", "expected a video, found a sound: WAV"),
         ("a.m4a", mp4(sound=False), "SRC110 media", "this MP4 has no sound"),

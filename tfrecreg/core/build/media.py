@@ -100,6 +100,8 @@ def read_media(data: bytes) -> tuple[str, float | None, Mapping[str, Any], str]:
             duration = max(present, 0) / rate
             if size != _UNKNOWN:
                 problem = f"expected {size} bytes of sound, found at most {present}"
+    if (tag.samplerate or 0) >= 1 << 63:  # an AIFF states it as a float of 80 bits
+        raise MediaError(f"a damaged {found.upper()}: the sample rate is above 2^63")
     sound = {"sample_rate": tag.samplerate, "channels": tag.channels}
     return found, duration, sound, problem
 
