@@ -14,7 +14,6 @@ from typing import Any
 
 import click
 
-from tfrecreg.core.plugins.bundled import COMMANDS
 from tfrecreg.core.plugins.manager import plugins
 from tfrecreg.core.plugins.records import (
     CommandRecord,
@@ -163,8 +162,7 @@ def write_package(name: str, kind: NewKind, folder: str | None) -> NewPackage:
             f"`{name}` is not a name of a plugin: expected a small letter, then small letters, "
             "digits and underscores"
         )
-    own = {*plugins().names(kind.record), *kind.record.taken}
-    if name in own or (kind.record is CommandRecord and name in COMMANDS):
+    if name in {*plugins().names(kind.record), *kind.record.taken}:
         raise UsageError(f"there is a {kind.record.kind} `{name}` already")
     words = _words(name, kind)
     root = Path(folder or words["distribution"])

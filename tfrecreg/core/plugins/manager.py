@@ -21,7 +21,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from tfrecreg._version import __version__
-from tfrecreg.core.plugins.bundled import BUNDLED, COMMANDS, DISABLE, LOCAL, OURS
+from tfrecreg.core.plugins.bundled import BUNDLED, DISABLE, LOCAL, OURS
 from tfrecreg.core.plugins.entry_points import (
     Broken,
     canonical_name,
@@ -178,7 +178,7 @@ def check_record(record: Any, *, any_name: bool = False) -> None:
     hook, name = record.hook, record.name
     if not any_name and (not isinstance(name, str) or not _NAME.fullmatch(name)):
         raise Broken(f"`{hook}` yielded the name `{name}`, expected `[a-z][a-z0-9_]*`")
-    if name in record.taken or (isinstance(record, CommandRecord) and name in COMMANDS):
+    if name in record.taken:
         raise Broken(f"`{hook}` yielded the name `{name}`, which tfrecreg reserves")
     if not isinstance(record.summary, str) or not callable(record.load):
         raise Broken(f"`{hook}`: `{name}` needs text in `summary` and a function in `load`")

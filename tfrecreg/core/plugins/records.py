@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
 
+from tfrecreg.core.plugins.bundled import COMMANDS
 from tfrecreg.core.values.findings import Code
 
 if TYPE_CHECKING:
@@ -166,6 +167,7 @@ class CommandRecord(PluginRecord[Any]):
     hook = "tfrecreg_commands"
     flag = ""
     is_class = False
+    taken = tuple(COMMANDS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
