@@ -44,7 +44,7 @@ class LocalEngine(Engine):
         return function() if self.jobs == 1 else None
 
     def for_work(self, costs: Iterable[float]) -> LocalEngine:
-        if self.jobs == 1 or any(cost > WORTH_SECONDS for cost in accumulate(costs)):
+        if any(cost > WORTH_SECONDS for cost in accumulate(costs)):
             return self
         return LocalEngine(1)
 

@@ -89,9 +89,9 @@ class Pool:
         self._workers: list[_Worker] = []
 
     def start(self, count: int, function: Callable[[Any], object] | None = None) -> None:
-        """Start workers until there are `count` of them, but no more than the pool's size."""
+        """Start workers until there are `count` of them, which is at most the pool's size."""
         try:
-            while len(self._workers) < min(count, self._size):
+            while len(self._workers) < count:
                 self._workers.append(_Worker(function))
         except OSError as error:
             raise FailureError(f"no worker process could be started: {error.strerror}") from error

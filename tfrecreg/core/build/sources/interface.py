@@ -17,6 +17,7 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 from msgspec import Meta
 
 from tfrecreg.core.example.model import Example, Kind
+from tfrecreg.core.images.model import IMAGE_FORMATS
 from tfrecreg.core.storage.interface import Readable
 from tfrecreg.core.values.errors import PluginError
 from tfrecreg.core.values.text import ExtensionPoint
@@ -201,7 +202,6 @@ _COUNTS = {
     "list": "value_count { min: 0 }",
 }
 _KINDS = {Kind.BYTES: "BYTES", Kind.FLOAT: "FLOAT", Kind.INT64: "INT"}
-_FORMATS = ("bmp", "gif", "jpeg", "png", "webp")
 
 
 def feature_schema(
@@ -233,7 +233,7 @@ def image_schema(prefix: str, count: Count = "one", *, named: bool = False) -> s
         named: if true, the text also has the features for filename, source id and SHA-256. With the
             prefix ``image``, these are the features that :func:`image_features` writes.
     """
-    values = "".join(f"    value: {json.dumps(each)}\n" for each in _FORMATS)
+    values = "".join(f"    value: {json.dumps(each)}\n" for each in IMAGE_FORMATS)
     name = json.dumps(f"{prefix}/format", ensure_ascii=False)
     formats = f"string_domain {{\n    name: {name}\n{values}  }}"
     names = ("filename", "source_id", "key/sha256") if named else ()
