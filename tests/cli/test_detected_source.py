@@ -105,6 +105,22 @@ def test_a_folder_behind_a_url(cli, memory: Any, raw: Path, registry: Path) -> N
     ]
 
 
+def test_a_folder_above_or_below_is_named(cli, tmp_path: Path, registry: Path) -> None:
+    pets = tmp_path / "my data/pets"
+    write_images(pets, "train/cat/1.png", "train/dog/2.png", "test/cat/3.png")
+    for raw in (pets.parent, pets / "train/cat"):
+        done = cli("build", "x", "--raw", raw)
+        assert done.code == 2
+        assert done.err.splitlines()[-1] == (
+            f"hint: `{pets}` has files for the source `imagefolder`: tfrecreg build x --source "
+            f"imagefolder --raw '{pets}'"
+        )
+    for above in (str(pets), ""):
+        done = cli("build", "x", "--raw", pets / "train", "--dry-run", "--json")
+        assert done.json["settings"]["detected"]["above"] == above
+        (pets / "README.txt").touch()
+
+
 def announce(here: InProcess, arguments: str, body: str = "") -> None:
     """The source `evil`, announced with more arguments; `body` goes before the announcement."""
     plant(here.site, SOURCE, "pass")

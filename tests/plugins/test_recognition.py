@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tfrecreg.core.plugins import recognition
 from tfrecreg.core.plugins.recognition import RawPreview
 from tfrecreg.core.storage.local import LocalStorage
 
@@ -52,6 +53,17 @@ def test_the_start_of_a_file_is_bounded(folder: Path) -> None:
     for _ in range(19):
         assert look.start("top.TXT") == b"top.TXT"
     assert look.start("top.TXT") == b""  # the 21st
+
+
+def test_files_beyond_the_bound_are_not_listed(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    look = RawPreview(LocalStorage(folder))
+    assert look.below() == ["top.TXT", "a/1.txt", "b/2.txt", "linked/1.txt"]
+    assert look.counted(4, "file") == "4 files"
+    monkeypatch.setattr(recognition, "_WALKED", 2)
+    assert look.below() == ["top.TXT", "a/1.txt"]
+    assert look.counted(2, "file") == "at least 2 files"
 
 
 def test_folders_beyond_the_bound_look_empty(tmp_path: Path) -> None:

@@ -19,7 +19,12 @@ from tfrecreg.builtin.export.run import export
 from tfrecreg.builtin.statistics.tfx import tfx_path
 from tfrecreg.core.example.model import encode
 from tfrecreg.core.example.values import bytes_feature, int64_feature
-from tfrecreg.core.plugins.exporters import ShardToExport, export_gzip
+from tfrecreg.core.plugins.exporters import (
+    ShardToExport,
+    export_gzip,
+    export_plain,
+    export_unchanged,
+)
 from tfrecreg.core.records.writer import ShardWriter
 from tfrecreg.core.registry.manifest import ShardEntry
 from tfrecreg.core.registry.registry import Registry
@@ -86,6 +91,10 @@ def test_damage_is_named_before_anything_is_written(task: ShardToExport, tmp_pat
     ):
         export_gzip(task)
     assert not (tmp_path / "stage" / NAME).exists()
+    (tmp_path / "source/s/shard").unlink()
+    for put in (export_gzip, export_plain, export_unchanged):
+        with pytest.raises(RefusedError, match="cannot be exported: it is missing"):
+            put(task)
 
 
 READ = """

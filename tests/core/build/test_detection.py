@@ -10,7 +10,7 @@ from image_support import png
 
 import tfrecreg
 from tfrecreg.cli.digits import write_digits
-from tfrecreg.core.build.detection import candidates_for, detect_source
+from tfrecreg.core.build.detection import candidates_for, detect_source, glob_strength
 from tfrecreg.core.plugins.manager import Plugins, plugins
 from tfrecreg.core.plugins.records import SourceRecord
 from tfrecreg.core.registry.init import init
@@ -96,6 +96,14 @@ def test_what_no_source_reads_alone_is_not_guessed(
     candidates, failed = candidates_for(write(tmp_path, names), known)
     assert {each.found.strength for each in candidates} <= {"refused"}
     assert failed == []
+
+
+@pytest.mark.parametrize(
+    ("glob", "strength"),
+    [("odd/*.csv", "exact"), ("no/*.csv", "general"), ("[vV]al/*.csv", "general")],
+)
+def test_a_name_of_three_letters_that_is_no_split_is_exact(glob: str, strength: str) -> None:
+    assert glob_strength(glob) == strength
 
 
 def test_a_program_need_not_name_the_source(tmp_path: Path) -> None:

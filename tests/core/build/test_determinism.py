@@ -16,6 +16,7 @@ from tests_support import tree
 from tfrecreg.builtin.python_data.build import build
 from tfrecreg.cli.digits import write_digits
 from tfrecreg.core.build.request import BuildRequest
+from tfrecreg.core.build.shard import Stage
 from tfrecreg.core.registry.init import init
 from tfrecreg.core.registry.registry import Registry, open_registry
 from tfrecreg.core.storage.local import LocalStorage
@@ -48,13 +49,16 @@ def fresh(folder: Path) -> Registry:
     return open_registry(folder)
 
 
+def asked(raw: Path, shards: int = 3, **options) -> BuildRequest:
+    policy = ShardPolicy(shards=shards)
+    return BuildRequest(name="digits", source="mnist", raw=str(raw), policy=policy, **options)
+
+
 def made(folder: Path, raw: Path, shards: int = 3, **options) -> dict:
     """Build in a new registry and return the manifest."""
     registry = fresh(folder)
-    request = BuildRequest(
-        name="digits", source="mnist", raw=str(raw), policy=ShardPolicy(shards=shards), **options
-    )
-    return json.loads((folder / build(registry, request).folder / "manifest.json").read_bytes())
+    result = build(registry, asked(raw, shards, **options))
+    return json.loads((folder / result.folder / "manifest.json").read_bytes())
 
 
 def by_command(
@@ -100,10 +104,7 @@ def test_shards_made_whole_and_in_segments_by_workers_are_the_same(many, tmp_pat
     trees = []
     for jobs in (2, 5):  # eight shards: enough for two workers, too few for five
         registry = fresh(tmp_path / str(jobs))
-        request = BuildRequest(
-            name="digits", source="mnist", raw=str(many), policy=ShardPolicy(shards=4)
-        )
-        build(registry, request, engine=LocalEngine(jobs))
+        build(registry, asked(many, 4), engine=LocalEngine(jobs))
         assert not list((tmp_path / str(jobs) / ".tfrecreg/stage").rglob("*"))
         trees.append(tree(tmp_path / str(jobs) / "data"))
     assert trees[0] == trees[1]
@@ -134,27 +135,27 @@ def test_content_depends_on_the_split_that_an_example_is_in(raw, tmp_path) -> No
     assert made(tmp_path / "a", raw)["content"] != made(tmp_path / "b", moved)["content"]
 
 
-def test_a_killed_build_goes_on_and_ends_with_the_same_bytes(raw, tmp_path, monkeypatch) -> None:
-    whole = made(tmp_path / "whole", raw)
-    registry = fresh(tmp_path / "killed")
-    request = BuildRequest(
-        name="digits", source="mnist", raw=str(raw), policy=ShardPolicy(shards=3)
-    )
-    from tfrecreg.core.build.shard import Stage
+def interrupted(folder: Path, raw: Path, monkeypatch: pytest.MonkeyPatch, after: int) -> Registry:
+    """A registry with a build that was interrupted after so many finished shards."""
+    registry = fresh(folder)
+    original, calls = Stage.finish, []
 
-    original = Stage.finish
-    calls = []
-
-    def killed(*arguments) -> None:
+    def finish(*arguments) -> None:
         original(*arguments)
         calls.append(arguments)
-        if len(calls) == 2:
+        if len(calls) == after:
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(Stage, "finish", killed)
+        patch.setattr(Stage, "finish", finish)
         with pytest.raises(KeyboardInterrupt):
-            build(registry, request)
+            build(registry, asked(raw))
+    return registry
+
+
+def test_a_killed_build_goes_on_and_ends_with_the_same_bytes(raw, tmp_path, monkeypatch) -> None:
+    whole = made(tmp_path / "whole", raw)
+    registry = interrupted(tmp_path / "killed", raw, monkeypatch, after=2)
     assert registry.dataset("digits").build_manifest() is None
     (stage,) = (tmp_path / "killed").glob(".tfrecreg/stage/digits/*/build")
     with LocalStorage(stage).create("digits-test.tfrecord-00000-of-00003") as writer:
@@ -163,7 +164,7 @@ def test_a_killed_build_goes_on_and_ends_with_the_same_bytes(raw, tmp_path, monk
         left = half.read_bytes()
         writer.abort()
     half.write_bytes(left)  # what a kill in the middle of a write leaves behind
-    result = build(registry, request)
+    result = build(registry, asked(raw))
     assert result.resumed == 2
     assert result.manifest.digest == whole["digest"]
     assert tree(tmp_path / "killed/data") == tree(tmp_path / "whole/data")
@@ -171,23 +172,9 @@ def test_a_killed_build_goes_on_and_ends_with_the_same_bytes(raw, tmp_path, monk
 
 
 def test_a_finished_shard_that_was_damaged_is_made_again(raw, tmp_path, monkeypatch) -> None:
-    registry = fresh(tmp_path / "killed")
-    request = BuildRequest(
-        name="digits", source="mnist", raw=str(raw), policy=ShardPolicy(shards=3)
-    )
-    from tfrecreg.core.build.shard import Stage
-
-    def killed(*arguments) -> None:
-        original(*arguments)
-        raise KeyboardInterrupt
-
-    original = Stage.finish
-    with monkeypatch.context() as patch:
-        patch.setattr(Stage, "finish", killed)
-        with pytest.raises(KeyboardInterrupt):
-            build(registry, request)
+    registry = interrupted(tmp_path / "killed", raw, monkeypatch, after=1)
     (shard,) = (tmp_path / "killed").glob(".tfrecreg/stage/digits/*/build/*.tfrecord-*")
     shard.write_bytes(shard.read_bytes()[:-1])
-    result = build(registry, request)
+    result = build(registry, asked(raw))
     assert result.resumed == 0
     assert result.report.status == "pass"

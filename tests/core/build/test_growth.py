@@ -13,7 +13,7 @@ from tfrecreg.builtin.python_data.build import build
 from tfrecreg.builtin.releases.release import ReleaseRequest, release
 from tfrecreg.core.build.conclude import BuildResult
 from tfrecreg.core.build.request import BuildRequest
-from tfrecreg.core.build.run import preview
+from tfrecreg.core.build.run import Preview, preview
 from tfrecreg.core.check.run import check
 from tfrecreg.core.registry.init import init
 from tfrecreg.core.registry.registry import Registry, open_registry
@@ -88,6 +88,14 @@ class Story:
         return report.status == "pass"
 
 
+def shards(result: BuildResult | Preview) -> tuple[int, int, int]:
+    """How many shards were kept, rewritten and new."""
+    growth = result.growth
+    assert growth is not None
+    assert (growth.written_bytes == 0) == (growth.rewritten == growth.new == 0)
+    return growth.kept, growth.rewritten, growth.new
+
+
 @pytest.fixture
 def story(tmp_path: Path) -> Story:
     """Released as 1.0.0 in four shards a split."""
@@ -101,9 +109,7 @@ def test_nothing_new_is_the_release_again_to_the_byte(story: Story) -> None:
     before = tree(story.root / "data")
     result = story.build()
     assert tree(story.root / "data") == before
-    assert result.growth is not None
-    assert (result.growth.kept, result.growth.rewritten, result.growth.new) == (8, 0, 0)
-    assert result.growth.written_bytes == 0
+    assert shards(result) == (8, 0, 0)
     assert result.unchanged
     assert story.release() == "1.0.0"
 
@@ -112,11 +118,10 @@ def test_additions_go_into_new_shards_and_cost_little_more_than_themselves(story
     old = set(story.shards().values())
     story.raw.add(40)
     result = story.build()
-    growth = result.growth
-    assert growth is not None
-    assert (growth.kept, growth.rewritten, growth.new) == (8, 0, 1)
+    assert shards(result) == (8, 0, 1)
     added = sum(e.bytes for e in result.manifest.shards if "00004-of-00005" in e.path)
-    assert growth.written_bytes == added
+    assert result.growth is not None
+    assert result.growth.written_bytes == added
     assert old < set(story.shards().values())
     assert result.manifest.base is not None
     assert result.manifest.base.version == "1.0.0"
@@ -127,10 +132,7 @@ def test_additions_go_into_new_shards_and_cost_little_more_than_themselves(story
 def test_a_changed_record_rewrites_its_shard_alone(story: Story) -> None:
     old = story.shards()
     story.raw.change(17)
-    result = story.build()
-    growth = result.growth
-    assert growth is not None
-    assert (growth.kept, growth.rewritten, growth.new) == (7, 1, 0)
+    assert shards(story.build()) == (7, 1, 0)
     assert len(old.keys() & story.shards().keys()) == 8
     same = [name for name, inode in story.shards().items() if old[name] == inode]
     assert len(same) == 7
@@ -140,17 +142,12 @@ def test_a_changed_record_rewrites_its_shard_alone(story: Story) -> None:
 
 def test_what_is_made_again_and_is_the_same_is_kept(story: Story) -> None:
     story.build(policy=ShardPolicy(shards=3), base="none")
-    growth = story.build().growth
-    assert growth is not None
-    assert (growth.kept, growth.rewritten, growth.new) == (8, 0, 0)
-    assert growth.written_bytes == 0
+    assert shards(story.build()) == (8, 0, 0)
 
 
 def test_records_that_are_gone_leave_their_shards(story: Story) -> None:
     story.raw.cut(1)
-    growth = story.build().growth
-    assert growth is not None
-    assert (growth.kept, growth.rewritten, growth.new) == (7, 1, 0)
+    assert shards(story.build()) == (7, 1, 0)
     assert story.clean()
 
 
@@ -160,14 +157,10 @@ def test_small_shards_at_the_end_are_merged_with_what_is_added(story: Story) -> 
     story.build()
     story.release("1.1.0")
     story.raw.add(50)  # ten times the small one
-    growth = story.build().growth
-    assert growth is not None
-    assert (growth.kept, growth.new) == (8, 1)
+    assert shards(story.build()) == (8, 0, 1)
     story.release("1.2.0")
     story.raw.add(20)  # too little to rewrite fifty-five for
-    growth = story.build().growth
-    assert growth is not None
-    assert (growth.kept, growth.new) == (9, 1)
+    assert shards(story.build()) == (9, 0, 1)
     assert story.clean()
 
 
@@ -193,10 +186,8 @@ def test_a_damaged_shard_of_the_base_is_made_again(story: Story) -> None:
     data[100] ^= 1
     victim.unlink()
     victim.write_bytes(data)
-    result = story.build()
+    assert shards(story.build()) == (8, 0, 0)  # for a push, it is the base's
     assert tree(story.root / "data") == before
-    assert result.growth is not None  # for a push, it is the base's
-    assert (result.growth.kept, result.growth.rewritten) == (8, 0)
 
 
 def test_base_none_and_a_number_of_shards_make_everything_anew(story: Story) -> None:
@@ -209,13 +200,13 @@ def test_a_dry_run_says_what_will_be_written(story: Story) -> None:
     story.raw.add(40)
     story.raw.change(3)
     before = tree(story.root)
-    planned = preview(story.registry, story.request()).growth
+    plan = preview(story.registry, story.request())
     assert tree(story.root) == before
-    made = story.build().growth
+    result = story.build()
+    assert shards(plan) == shards(result) == (7, 1, 1)
+    planned, made = plan.growth, result.growth
     assert planned is not None
     assert made is not None
-    assert (planned.kept, planned.rewritten, planned.new) == (7, 1, 1)
-    assert (made.kept, made.rewritten, made.new) == (7, 1, 1)
     assert planned.kept_bytes == made.kept_bytes
     assert planned.new_bytes > planned.rewritten_bytes / 10 > 0
 

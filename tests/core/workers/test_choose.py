@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from concurrent.futures import Executor, ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from tfrecreg.core.plugins.manager import plugins
 from tfrecreg.core.values.errors import MissingExtraError, UsageError, install_command
 from tfrecreg.core.workers.local import LocalEngine
 
+FUTURES = "futures:executors_support:threads"
 SHARD = "data/digits/digits-test.tfrecord-00000-of-00002"
 
 
@@ -50,7 +52,7 @@ def test_a_wrong_name_or_option_is_a_usage_error(
     assert caught.value.exit_code == 2
 
 
-@pytest.mark.parametrize("name", ["local", "dask", "beam", "futures:executors_support:threads"])
+@pytest.mark.parametrize("name", ["local", "dask", "beam", FUTURES])
 def test_less_than_one_job_is_a_usage_error(name: str) -> None:
     with pytest.raises(UsageError, match="--jobs should be at least 1, found 0"):
         tfrecreg.engine(name, jobs=0)
@@ -94,6 +96,27 @@ def test_a_function_that_makes_no_executor_is_a_usage_error(
     assert sys.path == before
 
 
+def test_an_executor_gets_the_jobs_and_typed_options(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: dict[str, object] = {}
+
+    def make(max_workers: int = 0, **options: object) -> Executor:
+        given.update(options, max_workers=max_workers)
+        return ThreadPoolExecutor(1)
+
+    monkeypatch.setattr("executors_support.threads", make)
+    texts = {"a": "True", "b": "false", "c": "none", "d": "-7", "e": "7.5", "f": True}
+    assert list(tfrecreg.engine(FUTURES, jobs=3, **texts).run(len, [b"x"])) == [1]
+    assert given == {
+        "max_workers": 3,
+        "a": True,
+        "b": False,
+        "c": None,
+        "d": -7,
+        "e": "7.5",
+        "f": 1,
+    }
+
+
 @pytest.fixture
 def typed(
     digits_original: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -111,9 +134,9 @@ def test_a_command_works_on_the_engine_that_is_named(
 ) -> None:
     plain = typed("--json")
     assert plain[0] == 0
-    named = ("--engine", "futures:executors_support:threads", "--engine-option", "max_workers=1")
+    named = ("--engine", FUTURES, "--engine-option", "max_workers=1")
     assert typed("--json", *named) == plain
-    monkeypatch.setenv("TFRECREG_ENGINE", "futures:executors_support:threads")
+    monkeypatch.setenv("TFRECREG_ENGINE", FUTURES)
     assert typed("--json") == plain
     monkeypatch.setenv("TFRECREG_ENGINE", "nothing")
     assert typed("--json", "--engine", "local") == plain

@@ -46,6 +46,9 @@ def nobody_is_left(light_workers: None) -> Iterator[None]:
 def test_one_job_works_in_this_process_and_two_work_in_others() -> None:
     for engine in (LocalEngine(), LocalEngine(1)):
         assert engine.jobs == 1
+        before = children()
+        engine.warm(process_of)
+        assert children() <= before
         assert set(engine.run(process_of, range(3))) == {os.getpid()}
     workers = set(LocalEngine(2).run(process_of, range(8)))
     assert os.getpid() not in workers
@@ -246,7 +249,6 @@ def test_workers_that_were_warmed_do_the_tasks() -> None:
     assert set(engine.run(process_of, range(6))) <= warmed
 
 
-@pytest.mark.medium
 def test_closing_ends_workers_that_nothing_ran_on_and_the_engine_works_on() -> None:
     engine = LocalEngine(2)
     before = children()
@@ -255,14 +257,6 @@ def test_closing_ends_workers_that_nothing_ran_on_and_the_engine_works_on() -> N
     assert children() <= before
     assert list(engine.run(late_first, range(3))) == [0, 1, 4]
     engine.close()
-
-
-def test_one_job_needs_nothing_warm() -> None:
-    engine = LocalEngine(1)
-    before = children()
-    engine.warm(process_of)
-    assert children() <= before
-    assert list(engine.run(process_of, range(2))) == [os.getpid()] * 2
 
 
 BUILD = """

@@ -7,7 +7,6 @@ from collections.abc import Callable, Generator, Iterable
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 
 from tfrecreg.builtin.adopt.request import AdoptRequest
@@ -72,13 +71,3 @@ def test_a_command_leaves_no_worker_behind(
     monkeypatch.setattr(LocalEngine, "close", lambda engine: closed.append(engine))
     main(["-C", str(digits_registry), *given, "--jobs", "2"])
     assert [engine.jobs for engine in closed] == [2]
-
-
-def test_workers_that_nothing_ran_on_end_when_the_engine_is_closed() -> None:
-    before = set(psutil.Process().children(recursive=True))
-    engine = LocalEngine(2)
-    engine.warm(len)
-    assert set(psutil.Process().children(recursive=True)) - before
-    engine.close()
-    after = set(psutil.Process().children(recursive=True)) - before
-    assert not [each for each in after if "resource_tracker" not in " ".join(each.cmdline())]

@@ -16,6 +16,7 @@ from tfrecreg.core.build.sources.object_source import (
     ImageRemarks,
     ImageView,
     ObjectOptions,
+    class_summary,
 )
 from tfrecreg.core.build.sources.shapes import Boxes, ObjectLabel, fit_box, unclipped_box
 from tfrecreg.core.images.model import ImageHeader
@@ -130,3 +131,8 @@ def test_boxes_inside_are_usable_and_others_are_not() -> None:
     assert len(boxes) == 0
     assert boxes.add_usable([(5, 0, 0, 100, 80), (5, 1, 2, 3, 4)])
     assert boxes.features()["image/object/area"].values == (8000.0, 12.0)
+
+
+def test_five_classes_are_named_and_the_others_counted() -> None:
+    assert class_summary("abcde") == "5 (a, b, c, d, e)"
+    assert class_summary("abcdefg") == "7 (a, b, c, d, e and 2 more)"

@@ -17,6 +17,8 @@ import tfrecreg as tr
 from tfrecreg.testing import write_digits
 
 SHARES = "split=train=0.8,validation=0.2"
+BY_CLASS = ("split=x=0.8,y=0.2", "stratify=yes")
+DEALT = {"x": {"a": 32, "b": 8, "c": 4}, "y": {"a": 8, "b": 2, "c": 1}}
 
 
 @pytest.fixture(scope="module")
@@ -160,23 +162,18 @@ def test_a_source_that_knows_classes_gives_each_split_its_share_of_them(
             lines.append(f"{path},{name}")
     rows = tmp_path / ("raw/rows.csv" if source == "table" else "rows.csv")
     rows.write_text("\n".join(lines))
-    shares = ("split=x=0.8,y=0.2", "stratify=yes")
-    build = made(registry, source, tmp_path / "raw", *shares, *options)
+    given = (registry, source, tmp_path / "raw", *BY_CLASS, *options)
+    build = made(*given)
     found = {split: Counter(key[0] for key in names) for split, names in keys(build).items()}
-    assert found == {"x": {"a": 32, "b": 8, "c": 4}, "y": {"a": 8, "b": 2, "c": 1}}
-    again = made(registry, source, tmp_path / "raw", *shares, *options, jobs=2, anew=True)
-    assert again.digest() == build.digest()
-    message = error_of(registry, source, tmp_path / "raw", *shares, *options, "group=(.)").message
+    assert found == DEALT
+    assert made(*given, jobs=2, anew=True).digest() == build.digest()
+    message = error_of(*given, "group=(.)").message
     assert "`stratify` and `group` exclude each other" in message
 
 
 def write(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
-
-
-BY_CLASS = ("split=x=0.8,y=0.2", "stratify=yes")
-DEALT = {"x": {"a": 32, "b": 8, "c": 4}, "y": {"a": 8, "b": 2, "c": 1}}
 
 
 @pytest.mark.parametrize("source", OBJECT_SOURCES)
