@@ -11,7 +11,8 @@ from image_support import png
 import tfrecreg
 from tfrecreg.cli.digits import write_digits
 from tfrecreg.core.build.detection import candidates_for, detect_source, glob_strength
-from tfrecreg.core.plugins.manager import Plugins, plugins
+from tfrecreg.core.build.sources.interface import Source
+from tfrecreg.core.plugins.manager import Announced, Plugins, plugins
 from tfrecreg.core.plugins.records import SourceRecord
 from tfrecreg.core.registry.init import init
 from tfrecreg.core.storage.local import LocalStorage
@@ -104,6 +105,13 @@ def test_what_no_source_reads_alone_is_not_guessed(
 )
 def test_a_name_of_three_letters_that_is_no_split_is_exact(glob: str, strength: str) -> None:
     assert glob_strength(glob) == strength
+
+
+def test_globs_of_more_levels_than_the_folder_has_find_nothing() -> None:
+    record = SourceRecord("mine", "", lambda: Source, recognizes=["*/*/null"])
+    known = Plugins([Announced(record, "mine", "mine", "1.0", "mine")])
+    with pytest.raises(UsageError, match="`/dev` does not look like the raw data of any source"):
+        detect_source(LocalStorage("/dev"), "/dev", known, "x")
 
 
 def test_a_program_need_not_name_the_source(tmp_path: Path) -> None:

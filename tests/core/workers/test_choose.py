@@ -104,7 +104,7 @@ def test_an_executor_gets_the_jobs_and_typed_options(monkeypatch: pytest.MonkeyP
         return ThreadPoolExecutor(1)
 
     monkeypatch.setattr("executors_support.threads", make)
-    texts = {"a": "True", "b": "false", "c": "none", "d": "-7", "e": "7.5", "f": True}
+    texts = {"a": "True", "b": "false", "c": "none", "d": "-7", "e": "7.5"}
     assert list(tfrecreg.engine(FUTURES, jobs=3, **texts).run(len, [b"x"])) == [1]
     assert given == {
         "max_workers": 3,

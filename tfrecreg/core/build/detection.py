@@ -11,7 +11,9 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from itertools import islice
+from pathlib import Path, PurePosixPath
 from shlex import quote
 from typing import Any
 
@@ -22,7 +24,6 @@ from tfrecreg.core.plugins.recognition import (
     RawPreview,
     Recognition,
     Strength,
-    raw_folder,
 )
 from tfrecreg.core.plugins.records import SourceRecord
 from tfrecreg.core.storage.interface import Entry
@@ -194,11 +195,16 @@ def _near(
     """
     found: list[tuple[int, str, str]] = []
     for each in announced:
-        folder = raw_folder(raw.root, each.record)
+        folder = _at_or_above(raw.root, each.record)
         if place and not folder:
-            matches = (RawPreview(raw).matches(f"*/{glob}") for glob in each.record.recognizes)
-            path = next((path for match in matches for path in match), "")
-            folder = path and f"{place.rstrip('/')}/{path.partition('/')[0]}"
+            look = RawPreview(raw)
+            below = (
+                path.rsplit("/", glob.count("/") + 1)[0]
+                for above in ("*/", "*/*/")
+                for glob in each.record.recognizes
+                for path in look.matches(f"{above}{glob}")
+            )
+            folder = next((f"{place.rstrip('/')}/{path}" for path in below), "")
         if folder in ("", raw.root):
             continue
         with suppress(Exception):
@@ -209,6 +215,22 @@ def _near(
             if apart or (here.strength == "layout" and not here.aside):
                 found.append((STRENGTHS.index(here.strength), each.name, folder))
     return min(found)[1:] if found else None
+
+
+def _at_or_above(root: str, record: SourceRecord) -> str:
+    """The folder at or above `root` that has files for a source; empty if there is none."""
+    path = Path(root)
+    # The folder may be unreadable, or the plugin's glob invalid.
+    with suppress(OSError, ValueError, NotImplementedError):
+        for glob in record.recognizes:
+            parts = PurePosixPath(glob).parts
+            for up in range(min(len(parts), len(path.parents)) + 1):
+                names, rest = path.parts[len(path.parts) - up :], parts[up:]
+                if not all(map(fnmatch, names, parts)):
+                    continue
+                if any(path.glob("/".join(rest))) if rest else path.is_file():
+                    return str(path.parents[up - 1] if up else path)
+    return ""
 
 
 def _command(dataset: str, source: str, place: str) -> str:

@@ -4,26 +4,20 @@ A source sees only a :class:`RawPreview`: the first names of some folders, and t
 some files. So it answers quickly even for a folder of a million files, or for a bucket.
 
 The module also describes the options of a source and the limits of a validator in words.
-
-For hints, the module finds the folder that has a source's raw data. The search compares only the
-names of files, and reads no file.
 """
 
 from __future__ import annotations
 
 import ast
 import inspect
-import os
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import MISSING, dataclass, fields, replace
-from fnmatch import fnmatch, fnmatchcase
+from fnmatch import fnmatchcase
 from itertools import islice, pairwise
-from pathlib import Path, PurePosixPath
 from typing import Any, Literal, NamedTuple, get_type_hints
 
-from tfrecreg.core.plugins.records import SourceRecord
 from tfrecreg.core.storage.interface import Entry, Readable
 from tfrecreg.core.values.typed_values import as_text, is_required, label
 
@@ -220,33 +214,3 @@ def _docs(kind: type[Any]) -> dict[str, str]:
                     ):
                         docs[name] = text
     return docs
-
-
-def raw_folder(place: str, record: SourceRecord) -> str:
-    """The folder with a source's raw data. It is `place`, or it is above or below `place`. Empty if
-    no folder is found.
-    """
-    path = Path(os.path.abspath(place))  # noqa: PTH100 - links stay
-    # The folder may be unreadable, or the plugin's glob invalid.
-    with suppress(OSError, ValueError, NotImplementedError):
-        for look in (_at_or_above, _below):
-            for glob in record.recognizes:
-                found = look(path, PurePosixPath(glob).parts)
-                if found is not None:
-                    return str(found) if Path(place).is_absolute() else os.path.relpath(found)
-    return ""
-
-
-def _at_or_above(path: Path, parts: Sequence[str]) -> Path | None:
-    for up in range(len(parts) + 1):
-        names, rest = path.parts[len(path.parts) - up :], parts[up:]
-        if not all(map(fnmatch, names, parts)):
-            continue
-        if any(path.glob("/".join(rest))) if rest else path.is_file():
-            return path.parents[up - 1] if up else path
-    return None
-
-
-def _below(path: Path, parts: Sequence[str]) -> Path | None:
-    found = (each for above in ("*", "*/*") for each in path.glob("/".join((above, *parts))))
-    return next((each.parents[len(parts) - 1] for each in found), None)
