@@ -39,6 +39,7 @@ def test_a_plugin_is_found_and_described_without_loading_its_class(site: Site) -
     assert found.load(SourceRecord, "lines").__name__ == "Lines"
 
 
+HOOK = "from tfrecreg.api import SourceRecord, hookimpl\n@hookimpl\n"
 BROKEN = {
     "raises-at-import": ("1 / 0", "ZeroDivisionError: division by zero"),
     "misses-a-module": (
@@ -54,43 +55,23 @@ BROKEN = {
         "or `tfrecreg_decoders`, marked `hookimpl`",
     ),
     "misspells-the-hook": (
-        """
-        from tfrecreg.api import hookimpl
-        @hookimpl
-        def tfrecreg_sorces(): return []
-        """,
+        HOOK + "def tfrecreg_sorces(): return []",
         "`tfrecreg_sorces` is not a hook; did you mean `tfrecreg_sources`?",
     ),
     "hook-raises": (
-        """
-        from tfrecreg.api import hookimpl
-        @hookimpl
-        def tfrecreg_sources(): raise RuntimeError("first line\\nsecond line")
-        """,
+        HOOK + 'def tfrecreg_sources(): raise RuntimeError("first line\\nsecond line")',
         "RuntimeError: first line",
     ),
     "returns-none": (
-        """
-        from tfrecreg.api import hookimpl
-        @hookimpl
-        def tfrecreg_sources(): return None
-        """,
+        HOOK + "def tfrecreg_sources(): return None",
         "TypeError: 'NoneType' object is not iterable",
     ),
     "yields-a-bad-name": (
-        """
-        from tfrecreg.api import SourceRecord, hookimpl
-        @hookimpl
-        def tfrecreg_sources(): yield SourceRecord("My\\x1b[31mSource", "", int)
-        """,
+        HOOK + 'def tfrecreg_sources(): yield SourceRecord("My\\x1b[31mSource", "", int)',
         r"`tfrecreg_sources` yielded the name `My\x1b[31mSource`, expected `[a-z][a-z0-9_]*`",
     ),
     "cannot-be-loaded": (
-        """
-        from tfrecreg.api import SourceRecord, hookimpl
-        @hookimpl
-        def tfrecreg_sources(): yield SourceRecord("a", "summary", "module:Class")
-        """,
+        HOOK + 'def tfrecreg_sources(): yield SourceRecord("a", "summary", "module:Class")',
         "`tfrecreg_sources`: `a` needs text in `summary` and a function in `load`",
     ),
 }
@@ -105,11 +86,8 @@ def test_a_broken_plugin_is_named_and_harms_nobody(site: Site, distribution: str
     found = load()
     assert names(found) == [("lines", "a-good-one"), ("words", "z-good-one")]
     (broken,) = found.broken
-    assert (broken.entry_point, broken.distribution, broken.version) == (
-        "main",
-        distribution,
-        "0.3",
-    )
+    where = broken.entry_point, broken.distribution, broken.version
+    assert where == ("main", distribution, "0.3")
     assert re.sub(r" \(fake_\w+\.py, line \d+\)$", "", broken.reason) == reason
 
 

@@ -14,6 +14,7 @@ import pytest
 from image_support import png
 from media_support import wav
 from object_sources_support import OBJECT_SOURCES, write_objects
+from tests_support import tree
 
 from tfrecreg.builtin.adopt.request import AdoptRequest
 from tfrecreg.builtin.adopt.run import adopt
@@ -112,25 +113,17 @@ def later(registry: Registry) -> Registry:
     return open_registry(registry.storage.root)
 
 
-def files_of(folder: Path) -> dict[str, bytes]:
-    return {
-        path.relative_to(folder).as_posix(): path.read_bytes()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file()
-    }
-
-
 @pytest.mark.parametrize("source", SOURCES)
 def test_a_build_is_that_of_a_local_copy(
     source: str, registry: Registry, raw: Path, tmp_path: Path
 ) -> None:
     first = made(registry, source)
     folder = tmp_path / "registry/data" / source
-    files = files_of(folder)
+    files = tree(folder)
     other = build(later(registry), BuildRequest(name=source, raw=f"{raw}/{source}"))
     assert other.unchanged
     assert other.manifest == first.manifest
-    assert files_of(folder) == files
+    assert tree(folder) == files
     assert list(other.settings.unsaved) == ["raw"]
     if source in WITH_A_SKIPPED_ITEM:
         assert sum(sum(each.skipped.values()) for each in first.manifest.ledger.values()) == 1

@@ -57,21 +57,16 @@ def digest_now(*modules: str) -> str:
     return code_of("dolls", *modules)
 
 
-URL = "file:///home/ada/dolls"
-FIXED = {
-    "an index": {"RECORD": ""},
-    "a wheel": {
-        "RECORD": "",
-        "direct_url.json": json.dumps({"url": f"{URL}.whl", "archive_info": {}}),
-    },
-}
+def installed_from(**origin: object) -> dict[str, str]:
+    url = "file:///home/ada/dolls"
+    return {"RECORD": "", "direct_url.json": json.dumps({"url": url, **origin})}
+
+
+FIXED = {"an index": {"RECORD": ""}, "a wheel": installed_from(archive_info={})}
 CHANGING = {
-    "an editable folder": {
-        "RECORD": "",
-        "direct_url.json": json.dumps({"url": URL, "dir_info": {"editable": True}}),
-    },
-    "a folder": {"RECORD": "", "direct_url.json": json.dumps({"url": URL, "dir_info": {}})},
-    "git": {"RECORD": "", "direct_url.json": json.dumps({"url": URL, "vcs_info": {"vcs": "git"}})},
+    "an editable folder": installed_from(dir_info={"editable": True}),
+    "a folder": installed_from(dir_info={}),
+    "git": installed_from(vcs_info={"vcs": "git", "commit_id": "1234567"}),
     "nowhere": {},
     "somewhere that cannot be read": {"RECORD": "", "direct_url.json": "{"},
 }
