@@ -13,8 +13,8 @@ from __future__ import annotations
 import os
 import sys
 import traceback
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
@@ -131,13 +131,20 @@ _PASSED_BY = {"exporter": (*_PASSED, RefusedError)}
 are listed. For example, an exporter may read damaged shards."""
 
 
-def called(plugin_id: PluginId, name: str, function: Callable[..., T], *arguments: Any) -> T:
-    """Call a plugin's method and return its result. Exceptions become errors (:func:`failure`)."""
+@contextmanager
+def blaming(plugin_id: PluginId, what: str) -> Iterator[None]:
+    """A block like :class:`calling`. Exceptions become errors (:func:`failure`)."""
     try:
         with calling():
-            return function(*arguments)
+            yield
     except Exception as error:
-        raise failure(plugin_id, f"failed in `{name}`", error) from error
+        raise failure(plugin_id, what, error) from error
+
+
+def called(plugin_id: PluginId, name: str, function: Callable[..., T], *arguments: Any) -> T:
+    """Call a plugin's method and return its result. Exceptions become errors (:func:`failure`)."""
+    with blaming(plugin_id, f"failed in `{name}`"):
+        return function(*arguments)
 
 
 def failure(plugin_id: PluginId, what: str, error: BaseException) -> TfrecregError:

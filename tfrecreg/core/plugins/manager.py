@@ -30,7 +30,7 @@ from tfrecreg.core.plugins.entry_points import (
     is_local,
     with_plugins,
 )
-from tfrecreg.core.plugins.guard import PluginId, calling, failure, reason_of, traced
+from tfrecreg.core.plugins.guard import PluginId, blaming, calling, failure, reason_of, traced
 from tfrecreg.core.plugins.records import (
     PLUGIN_KINDS,
     CommandRecord,
@@ -309,12 +309,9 @@ class Plugins:
         """
         plugin_id = self.find(kind, name).plugin_id
         loaded = self.load(kind, name)
-        try:
-            with calling():
-                options = parse_options(loaded.Options, given, of=name, also=also)
-                return options, options_as_text(options)
-        except Exception as error:
-            raise failure(plugin_id, "failed to read its options", error) from error
+        with blaming(plugin_id, "failed to read its options"):
+            options = parse_options(loaded.Options, given, of=name, also=also)
+            return options, options_as_text(options)
 
     def source_options(
         self, name: str, given: Sequence[str] | Mapping[str, Any]
@@ -358,11 +355,8 @@ class Plugins:
         options = getattr(self.load(type(record), announced.qualified), "Options", None)
         if options is None:
             return []
-        try:
-            with calling():
-                found = describe_options(options, text=not isinstance(record, ValidatorRecord))
-        except Exception as error:
-            raise failure(announced.plugin_id, "failed to read its options", error) from error
+        with blaming(announced.plugin_id, "failed to read its options"):
+            found = describe_options(options, text=not isinstance(record, ValidatorRecord))
         if isinstance(record, SourceRecord) and shared_options(options):
             found += describe_options(DealOptions)
         return found

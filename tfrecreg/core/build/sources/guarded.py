@@ -18,7 +18,7 @@ from tfrecreg.core.build.sources.deal import BY_HASHES, Deal, ItemClass, SourceO
 from tfrecreg.core.build.sources.interface import Item, RawFile, Remark, Skipped, Source, Written
 from tfrecreg.core.build.sources.listing import similar_names, similar_paths
 from tfrecreg.core.example.model import Example, encode
-from tfrecreg.core.plugins.guard import PluginId, calling, failure
+from tfrecreg.core.plugins.guard import PluginId, blaming, calling, failure
 from tfrecreg.core.registry.manifest import ParentVersion
 from tfrecreg.core.storage.interface import Readable
 from tfrecreg.core.values.codes import CORE_CODES, what_became_of
@@ -75,24 +75,17 @@ class GuardedSource:
         options: SourceOptions,
         codes: frozenset[str] = _NONE,
     ) -> GuardedSource:
-        if getattr(kind, "needs_local", False) is True and raw.local_path() is None:
+        if getattr(kind, "needs_local", False) and raw.local_path() is None:
             raise UsageError(
                 f"{plugin_id} reads local files only, but the raw data are `{raw.root}`"
             )
-        try:
-            with calling():
-                source = kind(raw, options.own)
-        except Exception as error:
-            raise failure(plugin_id, "cannot be opened", error) from error
+        with blaming(plugin_id, "cannot be opened"):
+            source = kind(raw, options.own)
         return cls(source, plugin_id, codes, Deal(options.deal) if options.deal.split else None)
 
     def __reduce__(self) -> tuple[object, ...]:
-        try:
-            with calling():
-                packed = pickle.dumps(self._source)
-        except Exception as error:
-            what = "cannot be sent to a worker process"
-            raise failure(self.plugin_id, what, error) from error
+        with blaming(self.plugin_id, "cannot be sent to a worker process"):
+            packed = pickle.dumps(self._source)
         return _unpacked, (packed, self.plugin_id, self._codes, self._deal)
 
     @property
@@ -252,11 +245,8 @@ class GuardedSource:
 def _unpacked(
     packed: bytes, plugin_id: PluginId, codes: frozenset[str], deal: Deal | None
 ) -> GuardedSource:
-    try:
-        with calling():
-            source = pickle.loads(packed)
-    except Exception as error:
-        raise failure(plugin_id, "cannot be unpacked in a worker process", error) from error
+    with blaming(plugin_id, "cannot be unpacked in a worker process"):
+        source = pickle.loads(packed)
     return GuardedSource(source, plugin_id, codes, deal)
 
 
