@@ -26,6 +26,8 @@ from tfrecreg.core.build.conclude import BuildResult
 from tfrecreg.core.build.request import BuildRequest
 from tfrecreg.core.check.options import CheckOptions
 from tfrecreg.core.check.run import check
+from tfrecreg.core.plugins.manager import plugins
+from tfrecreg.core.plugins.records import SourceRecord
 from tfrecreg.core.registry.init import init
 from tfrecreg.core.registry.registry import Registry, open_registry
 from tfrecreg.core.storage.local import LocalStorage
@@ -138,6 +140,14 @@ def test_the_url_is_kept_as_the_raw_of_the_dataset(
     again = build(later(registry), replace(requested("coco"), source=None))
     assert again.manifest == first.manifest
     assert again.settings.unsaved == {}
+
+
+def test_a_source_of_local_files_refuses_a_url(
+    registry: Registry, raw: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plugins().load(SourceRecord, "coco"), "needs_local", True)
+    with pytest.raises(UsageError, match="reads local files only, but the raw data are `memory:"):
+        made(registry, "coco")
 
 
 class Changing(Progress):
