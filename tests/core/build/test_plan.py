@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tfrecreg.core.build.plan import make_plan, order_key
@@ -34,27 +36,26 @@ def test_every_item_is_dealt_once_and_shards_are_balanced() -> None:
 
 
 def test_the_digest_tells_plans_apart() -> None:
-    base = make_plan("d", items(10), ShardPolicy(shards=2), {"raw": "x"}).digest
-    assert base == make_plan("d", items(10), ShardPolicy(shards=2), {"raw": "x"}).digest
-    skipped = Skipped("train", "b", "SRC001", "")
+    ten = items(10)
+
+    def digest(name: str = "d", listed: Any = ten, shards: int = 2, raw: str = "x") -> str:
+        return make_plan(name, listed, ShardPolicy(shards=shards), {"raw": raw}).digest
+
     remark = Remark("train", "notes.txt", "SRC015", "one stray name")  # in the ledger
-    for other in (
-        make_plan("d", items(11), ShardPolicy(shards=2), {"raw": "x"}),
-        make_plan("d", items(10), ShardPolicy(shards=1), {"raw": "x"}),
-        make_plan("d", items(10), ShardPolicy(shards=2), {"raw": "y"}),
-        make_plan("e", items(10), ShardPolicy(shards=2), {"raw": "x"}),
-        make_plan("d", items(10, "test"), ShardPolicy(shards=2), {"raw": "x"}),
-        make_plan(
-            "d",
-            [each._replace(state=b"s") for each in items(10)],
-            ShardPolicy(shards=2),
-            {"raw": "x"},
-        ),
-        make_plan("d", [*items(10), skipped], ShardPolicy(shards=2), {"raw": "x"}),
-        make_plan("d", [*items(10), remark], ShardPolicy(shards=2), {"raw": "x"}),
-        make_plan("d", [*items(10), remark._replace(times=2)], ShardPolicy(shards=2), {"raw": "x"}),
-    ):
-        assert other.digest != base
+    digests = [
+        digest(),
+        digest(listed=items(11)),
+        digest(shards=1),
+        digest(raw="y"),
+        digest("e"),
+        digest(listed=items(10, "test")),
+        digest(listed=[each._replace(state=b"s") for each in ten]),
+        digest(listed=[*ten, Skipped("train", "b", "SRC001", "")]),
+        digest(listed=[*ten, remark]),
+        digest(listed=[*ten, remark._replace(times=2)]),
+    ]
+    assert digest() == digests[0]
+    assert len({*digests}) == len(digests)
 
 
 def test_skipped_items_are_kept_in_order() -> None:

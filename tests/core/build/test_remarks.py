@@ -6,7 +6,6 @@ import pickle
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from tfrecreg.core.build.conclude import ledger_entries, ledgers
 from tfrecreg.core.build.plan import Plan, make_plan
@@ -18,11 +17,6 @@ from tfrecreg.core.plugins.guard import PluginId
 from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.values.shards import ShardPolicy
 from tfrecreg.core.workers.local import LocalEngine
-
-
-def packed(source: Any) -> bytes:
-    """A source as it travels to a worker."""
-    return pickle.dumps(GuardedSource(source, PluginId("source", type(source).__name__.lower())))
 
 
 class Boxes:
@@ -48,7 +42,8 @@ class Boxes:
 
 def made(folder: Path) -> tuple[Plan, list[MadeShard]]:
     plan = make_plan("d", Boxes().items(), ShardPolicy(shards=2), {})
-    task = partial(BuildTask, stage=Stage(LocalStorage(folder)), source=packed(Boxes()))
+    source = pickle.dumps(GuardedSource(Boxes(), PluginId("source", "boxes")))
+    task = partial(BuildTask, stage=Stage(LocalStorage(folder)), source=source)
     tasks = [task(plan=plan.digest, compression="none", shard=shard) for shard in plan.shards]
     return plan, list(LocalEngine(1).run(make_shard, tasks))
 

@@ -146,22 +146,9 @@ def test_a_worker_with_another_tfrecreg_is_one_line_and_exit_code_3(
     assert f"but the command has {tfrecreg.__version__}" in error
 
 
-@pytest.mark.parametrize(
-    ("options", "first"),
-    [
-        (("--engine", "dsak"), "error: no engine is named `dsak`; did you mean `dask`?"),
-        (
-            ("--engine", "dask", "--engine-option", "timeout"),
-            "error: `--engine-option timeout` should be `--engine-option NAME=VALUE`",
-        ),
-        (("--engine-option", "a=1"), "error: the engine `local` has no options, found `a`"),
-    ],
-)
-def test_a_wrong_option_is_one_line_and_exit_code_2(
-    typed, options: tuple[str, ...], first: str
-) -> None:
-    code, out, err = typed(*options)
+def test_a_wrong_option_is_one_line_and_exit_code_2(typed) -> None:
+    code, out, err = typed("--engine", "dask", "--engine-option", "timeout")
     assert (code, out) == (2, "")
     error, *hint = err.strip().splitlines()
-    assert error == first
+    assert error == "error: `--engine-option timeout` should be `--engine-option NAME=VALUE`"
     assert all(line.startswith("hint: ") for line in hint)

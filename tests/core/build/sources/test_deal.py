@@ -41,6 +41,11 @@ def coco(raw: Path, split: str, count: int) -> None:
     write_objects("coco", raw, split, {name: [("box", (1, 1, 5, 5))] for name in names})
 
 
+def write(path: Path, data: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+
+
 def keys(build: Any) -> dict[str, set[str]]:
     """Keys of a build by split."""
     found = {}
@@ -156,9 +161,7 @@ def test_a_source_that_knows_classes_gives_each_split_its_share_of_them(
     for name, count in counts.items():
         for number in range(count):
             path = f"{name}/{name}.{number}.png"
-            file = tmp_path / f"raw/{path}"
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(png(9, 9, seed=ord(name) * 100 + number))
+            write(tmp_path / f"raw/{path}", png(9, 9, seed=ord(name) * 100 + number))
             lines.append(f"{path},{name}")
     rows = tmp_path / ("raw/rows.csv" if source == "table" else "rows.csv")
     rows.write_text("\n".join(lines))
@@ -169,11 +172,6 @@ def test_a_source_that_knows_classes_gives_each_split_its_share_of_them(
     assert made(*given, jobs=2, anew=True).digest() == build.digest()
     message = error_of(*given, "group=(.)").message
     assert "`stratify` and `group` exclude each other" in message
-
-
-def write(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
 
 
 @pytest.mark.parametrize("source", OBJECT_SOURCES)
@@ -205,7 +203,7 @@ def test_every_source_of_single_classes_can_stratify(
     raw = tmp_path / "raw"
     for name in ["a"] * 40 + ["b"] * 10 + ["c"] * 5:
         number = len([*raw.glob("*/*")])
-        write(raw / f"{name}/{name}{number}.bin", f"{number}")
+        write(raw / f"{name}/{name}{number}.bin", b"%d" % number)
     build = made(registry, "folder", raw, "labels=folder", "suffixes=bin", *BY_CLASS)
     assert {k: Counter(each[0] for each in v) for k, v in keys(build).items()} == DEALT
     with tarfile.open(tmp_path / "set.tar", "w") as archive:
@@ -235,9 +233,8 @@ def test_every_source_of_single_classes_can_stratify(
 def test_groups_of_imagefolder_are_searched_below_the_class(registry: Path, tmp_path: Path) -> None:
     for number in range(40):
         kind = ("sick", "well")[number % 2]
-        file = tmp_path / f"raw/{kind}/patient{number // 4}_{number % 4}.png"
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(png(9, 9, seed=number))
+        path = f"raw/{kind}/patient{number // 4}_{number % 4}.png"
+        write(tmp_path / path, png(9, 9, seed=number))
     options = ("split=train=0.5,test=0.5", "group=^(patient[0-9]+)_")  # below the class
     found = keys(made(registry, "imagefolder", tmp_path / "raw", *options))
     patients = {k: {each.split("/")[1].split("_")[0] for each in v} for k, v in found.items()}
