@@ -1,10 +1,14 @@
-"""Numbered sets of files that lack one."""
+"""Numbered sets of files that lack one, and texts that are not UTF-8."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from tfrecreg.core.build.sources.listing import missing_files
+from tfrecreg.core.build.sources.listing import missing_files, read_text
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.values.errors import RawDataError
 
 
 def lacking(*paths: str, taken: tuple[str, ...] | None = None) -> list[tuple[str, str]]:
@@ -55,3 +59,9 @@ def test_fingerprints_are_not_invented() -> None:
     ((name, detail),) = lacking("a-00000-of-00003-9fe1.parquet", "a-00001-of-00003-77ab.parquet")
     assert name == "a-00002-of-00003*.parquet"
     assert detail == "`a-00002-of-00003*.parquet` is missing: 2 of 3 such files exist"
+
+
+def test_the_line_that_is_not_utf_8_is_named(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_bytes("\ufeffa\né\n".encode() + b"b\n\xff\n")
+    with pytest.raises(RawDataError, match=r"`x\.csv` is not UTF-8: line 4 has the byte 0xff"):
+        read_text(LocalStorage(tmp_path), "x.csv")

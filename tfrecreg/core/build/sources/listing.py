@@ -107,9 +107,10 @@ def read_text(
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
+        text, start = error.object, error.start  # without the byte order mark
+        line = text.count(b"\n", 0, start) + 1
         raise RawDataError(
-            f"`{path}` is not UTF-8: line {line} has the byte 0x{data[error.start]:02x}"
+            f"`{path}` is not UTF-8: line {line} has the byte 0x{text[start]:02x}"
         ) from None
 
 
