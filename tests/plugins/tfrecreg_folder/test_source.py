@@ -83,7 +83,7 @@ def test_a_file_without_a_valid_header_is_skipped(raw, name, data, code, detail)
     assert raw.made().skipped == {("train", name): (code, detail)}
 
 
-@pytest.mark.parametrize("chunk", [b"", b"LIST" + (4000).to_bytes(4, "little") + bytes(4000)])
+@pytest.mark.parametrize("chunk", [b"", b"LIST" + (4001).to_bytes(4, "little") + bytes(4002)])
 def test_a_file_that_ends_too_early_has_a_remark(raw, chunk: bytes) -> None:
     sound = wav()
     raw.put("a.wav", sound[:36] + chunk + sound[36:-4000])
