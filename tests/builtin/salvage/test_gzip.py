@@ -238,6 +238,17 @@ def test_sound_gzip_that_tensorflow_misreads_is_compressed_anew(tmp_path: Path, 
     assert see((tmp_path / "out/x.tfrecord").read_bytes()).codes == []
 
 
+def test_gzip_that_the_manifest_does_not_declare_is_decompressed(
+    digits_registry: Path, tmp_path: Path
+) -> None:
+    path = digits_registry / "data/digits/digits-test.tfrecord-00000-of-00002"
+    plain = path.read_bytes()
+    path.write_bytes(gzip.compress(plain))
+    shard = rescue(path, tmp_path / "out")
+    assert (shard.status, shard.kept, shard.lost) == ("salvaged", 30, 0)
+    assert (tmp_path / "out" / path.name).read_bytes() == plain
+
+
 def test_zeros_behind_the_last_member_cost_nothing(tmp_path: Path, made: Made) -> None:
     path = put(tmp_path, made.data + bytes(512), made.index)
     shard = rescue(path, tmp_path / "out")

@@ -84,6 +84,9 @@ def test_a_length_that_no_record_has_is_repaired(tmp_path: Path, made: Made) -> 
     (cut,) = shard.cuts
     assert (cut.code, cut.what) == ("CRC005", "header")
     assert (tmp_path / "out/x.tfrecord").read_bytes() == made.data
+    data[560] ^= 1  # no length makes a record of this payload
+    rescue(put(tmp_path, bytes(data)), tmp_path / "more")
+    assert payloads_in(tmp_path / "more/x.tfrecord") == without(made, 7)
 
 
 @pytest.mark.parametrize("indexed", [True, False])
@@ -207,10 +210,11 @@ class TestRecordsInsideRecords:
         assert {cut.what for cut in shard.cuts} >= {"unknown record"}
 
 
-def test_an_empty_shard_is_sound_unless_its_index_names_records(tmp_path: Path) -> None:
-    shard = rescue(put(tmp_path, b""), tmp_path / "out")
+@pytest.mark.parametrize("name", ["x.tfrecord", "x.tfrecord.gz"])
+def test_an_empty_shard_is_sound_unless_its_index_names_records(tmp_path: Path, name: str) -> None:
+    shard = rescue(put(tmp_path, b"", name=name), tmp_path / "out")
     assert (shard.status, shard.kept, shard.lost, shard.exact) == ("sound", 0, 0, True)
-    assert (tmp_path / "out/x.tfrecord").read_bytes() == b""
+    assert (tmp_path / "out" / name).read_bytes() == b""
     shard = rescue(put(tmp_path, b"", make([filler(0), filler(1)]).index), tmp_path / "more")
     assert (shard.status, shard.lost_keys) == ("salvaged", ("k0", "k1"))
 

@@ -318,7 +318,7 @@ class _Doubts:
         if not fault.exact:
             self._close()
             self._opens = False
-            claims = fault.code == "CRC002" and fault.length is not None
+            claims = fault.code == "CRC002"
             self._claimed = fault.offset + OVERHEAD + (fault.length or 0) if claims else 0
         elif fault.code in {"CRC001", "CRC002"} and fault.length is not None:
             if self._searched and (fault.code == "CRC001" or self._strict):

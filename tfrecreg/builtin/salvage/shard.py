@@ -80,9 +80,9 @@ def salvage_shard(shard: Shard, name: str, out: Storage) -> ShardResult:
             members = hints.members if hints is not None else ()
             original = Original(reader, declared=shard.declared, members=members)
             # The clean shard's compression follows its name, even if the original's did not.
-            gzip = original.compression == "gzip" or name.endswith(".gz")
+            gzip = original.compression == "gzip" or (name.endswith(".gz") and reader.size > 0)
             kind: Compression = shard.declared or ("gzip" if gzip else "none")
-            unchanged = not damage.damaged and original.compression == "gzip"
+            unchanged = not damage.damaged and kind == original.compression == "gzip"
             if unchanged:
                 for piece in original.file(0, reader.size):
                     clean.write(piece)
