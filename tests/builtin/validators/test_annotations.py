@@ -193,6 +193,7 @@ class TestANN004:
         (finding,) = checked["findings"]
         assert [place["record"] for place in finding["locations"]] == [1, 2, 3]
         assert finding["locations"][0]["detail"] == "found 10, which has no name"
+        assert checked["measures"]["annotations.records"] == 164
 
     @pytest.mark.parametrize(
         "text",

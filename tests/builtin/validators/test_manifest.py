@@ -65,6 +65,8 @@ class TestSHD001:
         assert shown(finding) == [shard.name]
         assert finding["locations"][0]["tensorflow"] == READS
         assert found["summary"]["shards"] == 3
+        named = document([digits.path(split, 0)], only=("manifest",))
+        assert one(named, "SHD001")["locations"] == finding["locations"]
 
     @pytest.mark.parametrize(
         "name",
