@@ -146,10 +146,13 @@ def test_a_gate_misses_what_only_the_check_did_without(
     assert "lacks `even`" in done.stderr
 
 
-def test_what_every_build_has_to_pass_stays(registry: Path, site: dict[str, str]) -> None:
-    done = tfrecreg("-C", registry, "check", "tones", env=by_the_process(site, "crc"))
+@pytest.mark.parametrize("name", ["crc", "manifest", "schema"])
+def test_what_every_build_has_to_pass_stays(
+    registry: Path, site: dict[str, str], name: str
+) -> None:
+    done = tfrecreg("-C", registry, "check", "tones", env=by_the_process(site, name))
     assert done.returncode == 2
-    assert "`TFRECREG_DISABLE` disables the validator `crc`, which cannot be" in done.stderr
+    assert f"`TFRECREG_DISABLE` disables the validator `{name}`, which cannot be" in done.stderr
 
 
 @pytest.mark.medium

@@ -27,8 +27,8 @@ def sizes_of(*counts: tuple[int, int], shard: str) -> Tally:
 
 
 def test_shards_merge_in_any_order() -> None:
-    one = sizes_of((10, 2000), (10_000, 15), shard="a")
-    two = sizes_of((10, 2000), (10_000, 15), shard="b")
+    one = sizes_of((10_000, 2000), (10, 15), shard="a")
+    two = sizes_of((10_000, 2000), (10, 15), shard="b")
     there, back = Tally(), Tally()
     for made, parts in ((there, (one, two)), (back, (two, one))):
         for each in parts:
@@ -38,6 +38,7 @@ def test_shards_merge_in_any_order() -> None:
     (finding,) = found
     assert (finding.count, len(finding.locations)) == (30, MAX_LOCATIONS)
     assert [each.shard for each in finding.locations] == ["a"] * 15 + ["b"] * 5
+    assert finding.message == "`image` should have at least 1/64 of the pixels of the median image"
 
 
 def test_the_validator_names_the_record(tmp_path: Path) -> None:
@@ -56,6 +57,7 @@ def test_the_validator_names_the_record(tmp_path: Path) -> None:
     path.write_bytes(framed(*payloads[75:]))
     (finding,) = document([tmp_path], only=("images",))["findings"]
     assert finding["code"] == "IMG008"
+    assert "should have at most 64 times the pixels of the median" in finding["message"]
     (place,) = finding["locations"]
     assert place["shard"].endswith("/x-train.tfrecord-00000-of-00002")
     assert (place["record"], place["detail"]) == (70, "300 × 200 pixels")

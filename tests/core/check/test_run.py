@@ -217,15 +217,6 @@ def test_what_the_user_says_of_failing_beats_the_gate(empty: Target) -> None:
     assert judged(empty, "", fail_on=FailOn.WARNING).exit_code == 1
 
 
-def test_the_gate_of_the_dataset_comes_before_the_default(digits_registry: Path) -> None:
-    config(
-        digits_registry,
-        '\n[gates.default]\nvalidators = ["crc"]\n[gates.digits]\nvalidators = ["manifest"]\n',
-    )
-    (report,) = check(["digits"], registry=digits_registry)
-    assert report.validators == ("manifest",)
-
-
 def test_findings_are_in_order_of_the_severities_that_the_gate_gives(tmp_path: Path) -> None:
     data = stream(3)
     found = files(tmp_path, b"", data[:-1])
@@ -256,16 +247,6 @@ def test_a_waiver_covers_until_its_day_and_says_when_it_no_longer_does(empty: Ta
     assert watcher.notes == [
         "the waiver of `SHD007` by ada expired on 2026-05-31: its findings count again"
     ]
-
-
-def test_limits_reach_the_validator(digits_registry: Path) -> None:
-    config(
-        digits_registry,
-        '\n[gates.digits.limits]\ninflation = { ratio = 0.001, allowance = 0, base = "stored" }\n',
-    )
-    (report,) = check(["digits"], registry=digits_registry)
-    assert codes(report) == ["INF001"]
-    assert report.status == "fail"
 
 
 def test_a_digest_that_differs_is_not_told_beside_the_damage_that_explains_it(

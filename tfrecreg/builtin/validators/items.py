@@ -61,7 +61,7 @@ def names_of(example: Example | None, key: str | None) -> Iterator[tuple[int, by
         feature = example.get(name) if example is not None else None
         if feature is None or feature.count != 1 or feature.kind is Kind.FLOAT:
             continue
-        value = feature.values[0] if feature.kind is not Kind.UNSET else b""
+        value = feature.values[0]
         text = str(value).encode() if isinstance(value, int) else bytes(value)
         found.append((name, text))
     if key is not None:
@@ -230,7 +230,7 @@ class Matching:
 def _digests(rows: Rows) -> _Digests:
     """The digests of rows, each as one value."""
     halves = np.stack((rows["high"], rows["low"]), axis=1).astype(">u8")
-    digests: _Digests = halves.view("V16").reshape(-1)
+    digests: _Digests = halves.view("V16").ravel()
     return digests
 
 
@@ -266,8 +266,8 @@ class ItemsValidator(Validator):
     def finish(
         self, target: Target, parts: Iterable[tuple[Shard, ItemRows]]
     ) -> Iterator[Finding | Measure]:
-        if target.raw_items is None or self._folder is None:
-            return
+        assert target.raw_items is not None  # else it does not apply
+        assert self._folder is not None
         try:
             yield from _compare(target, target.raw_items, self._folder.storage, list(parts))
         finally:
