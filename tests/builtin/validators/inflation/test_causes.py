@@ -18,6 +18,7 @@ import pytest
 from check_support import Document, document, framed
 
 from tfrecreg.core.example.model import Feature, encode
+from tfrecreg.core.example.tensors import serialize_tensor
 from tfrecreg.core.example.values import bytes_feature, float_feature, int64_feature
 
 SIDE = 64
@@ -124,6 +125,10 @@ WRAPPED: dict[str, tuple[str, Callable[[np.ndarray], Feature]]] = {
         lambda pixels: bytes_feature(gzip.compress(npy(pixels))),
     ),
     "bmp": ("as BMP", lambda pixels: bytes_feature(bitmap(pixels))),
+    "tensor": (
+        "as a tensor of float32",
+        lambda pixels: bytes_feature(serialize_tensor(pixels / np.float32(255))),
+    ),
     "resized": ("as float", lambda pixels: float_feature(resized(pixels))),
     "resized bytes": ("as bytes of float32", lambda pixels: bytes_feature(resized(pixels))),
 }
@@ -291,10 +296,13 @@ class TestINF003:
             encode(
                 {
                     "embedding": float_feature(dice.normal(size=256).astype("<f4").tobytes()),
-                    "tokens": int64_feature(dice.integers(0, 128, 200).tolist()),
+                    "height": int64_feature(256),
+                    "width": int64_feature(1),
+                    # As bytes, they take 8 % less of the records.
+                    "tokens": int64_feature(dice.integers(0, 256, 200).tolist()),
                 }
             )
-            for _ in range(300)
+            for _ in range(900)
         ]
         assert codes(look(tmp_path, payloads)) == []
 
@@ -318,13 +326,14 @@ class TestINF004:
     """A record for each annotation."""
 
     @staticmethod
-    def annotations(images: int, times: int) -> list[bytes]:
+    def annotations(images: int, times: int, labels: Sequence[int] = (1,)) -> list[bytes]:
         data = [os.urandom(4000) for _ in range(images)]
         payloads = [
             encode(
                 {
                     "image/encoded": bytes_feature(b"\xff\xd8\xff" + each),
                     "box": float_feature([number / 10, 0.1, 0.2, 0.3]),
+                    "labels": int64_feature(labels),
                 }
             )
             for each in data
@@ -333,8 +342,11 @@ class TestINF004:
         random.Random(1).shuffle(payloads)
         return payloads
 
-    def test_images_that_are_there_again_are_told(self, tmp_path: Path) -> None:
-        payloads = self.annotations(50, 7)
+    @pytest.mark.parametrize("labels", [(1,), (1, 2)], ids=["in a table", "one by one"])
+    def test_images_that_are_there_again_are_told(
+        self, tmp_path: Path, labels: Sequence[int]
+    ) -> None:
+        payloads = self.annotations(50, 7, labels)
         found = look(tmp_path, payloads)
         assert codes(found) == ["INF004"]
         assert one(found, "INF004")["message"].startswith(
