@@ -119,7 +119,10 @@ class TestRuns:
         # The shards of `train` have 100 records each, those of `test` 30.
         assert [each["summary"]["cached"] for each in seen] == [0, 2]
         labels = Run(0, 51, "", bytes(51 * RUN_ROW.itemsize))  # of one image
-        assert DuplicatesCodec().pack(DuplicatesPart(labelled=[labels])) is None
+        assert (
+            DuplicatesCodec(LocalStorage("/nowhere")).pack(DuplicatesPart(labelled=[labels]))
+            is None
+        )
 
     def test_a_record_too_large_to_be_held_is_counted_as_not_compared(self) -> None:
         from functools import partial

@@ -116,7 +116,7 @@ def _details(shard: ShardResult) -> Iterator[Line]:
         more = len(shard.lost_keys) - _SHOWN
         shown += f" and {more:,} more" if more > 0 else ""
         yield line(("    lost keys: ", "bold"), shown)
-    elif shard.lost and shard.lost_keys is None:
+    elif shard.lost:
         yield line(("    lost keys: ", "bold"), "unknown without an index")
     if shard.unproven:
         kept = f"only checksums, not an index, verify {count(shard.unproven, 'record')} "

@@ -65,9 +65,9 @@ class Run(NamedTuple):
     """Path in the storage of runs; empty if `data` holds the rows."""
     data: bytes = b""
 
-    def at_hand(self, storage: Storage | None) -> Run:
+    def at_hand(self, storage: Storage) -> Run:
         """A copy of the run with its rows in `data`."""
-        if storage is None or not self.path:
+        if not self.path:
             return self
         return Run(self.first, self.rows, "", storage.read(self.path))
 

@@ -125,21 +125,20 @@ class DuplicatesCodec:
     """Encodes a part together with all rows of its runs. This is a
     :class:`tfrecreg.core.check.scan.interface.PartCodec`."""
 
-    def __init__(self) -> None:
-        self.storage: Storage | None = None
-        """The folder of the runs, once it exists."""
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
 
     def pack(self, part: Any) -> bytes | None:
         """The part as bytes; None if it is too large for the cache."""
         for runs in ((*part.runs, *part.groups), part.labelled):
             if sum(run.rows for run in runs) > _MOST_KEPT:
                 return None
-        whole = part.with_runs(lambda run: run.at_hand(self.storage))
+        whole = part.with_runs(lambda run: run.at_hand(self._storage))
         return msgspec.msgpack.encode(whole)
 
     def unpack(self, data: bytes) -> DuplicatesPart:
         part = msgspec.msgpack.decode(data, type=DuplicatesPart)
-        return part.with_runs(lambda run: run.stored(self.storage))
+        return part.with_runs(lambda run: run.stored(self._storage))
 
 
 Fingerprint = Callable[[RecordBatch, int, Example | None], bytes | None]
@@ -314,7 +313,6 @@ class DuplicatesValidator(Validator):
     codes: Sequence[Code] = (DUP001, DUP002, DUP004, DUP005)
 
     def __init__(self) -> None:
-        self.part_codec: DuplicatesCodec = DuplicatesCodec()
         self._options = DuplicatesOptions()
         self._folder: RunFolder | None = None
 
@@ -328,7 +326,8 @@ class DuplicatesValidator(Validator):
         if self._options.pixels:
             require_pillow("`pixels` of the validator `duplicates`")
         self._folder = RunFolder(self.name)
-        storage = self.part_codec.storage = self._folder.storage
+        storage = self._folder.storage
+        self.part_codec = DuplicatesCodec(storage)
         images, labels = schema_images(target), _labels(target)
         return partial(DuplicatesVisitor, self._options, images, storage, labels=labels)
 
@@ -338,24 +337,24 @@ class DuplicatesValidator(Validator):
     def finish(
         self, target: Target, parts: Iterable[tuple[Shard, DuplicatesPart]]
     ) -> Iterator[Finding | Measure]:
+        assert self._folder is not None
         try:
-            yield from self._finish(target, list(parts))
+            yield from self._finish(target, list(parts), self._folder.storage)
         finally:
-            if self._folder is not None:
-                self._folder.clear()
+            self._folder.clear()
 
     def _finish(
-        self, target: Target, parts: Sequence[tuple[Shard, DuplicatesPart]]
+        self, target: Target, parts: Sequence[tuple[Shard, DuplicatesPart]], storage: Storage
     ) -> Iterator[Finding | Measure]:
         shards = [shard for shard, _ in parts]
         splits = [shard.split for shard in shards]
         matches, groups = Matches(splits), Matches(splits)
-        self._read([part.runs for _, part in parts], matches)
-        self._read([part.groups for _, part in parts], groups)
+        _read(storage, [part.runs for _, part in parts], matches)
+        _read(storage, [part.groups for _, part in parts], groups)
         for number, (_, part) in enumerate(parts):
             matches.again(number, part.pairs)
         found = Contradictions()
-        self._read([part.labelled for _, part in parts], found)
+        _read(storage, [part.labelled for _, part in parts], found)
         mapped = (target.labels[each] for each in _labels(target) if each in target.labels)
         names = named_classes(next(mapped, ()))
         tally, what = Tally(), self._compared([part for _, part in parts])
@@ -404,12 +403,6 @@ class DuplicatesValidator(Validator):
             left = sum(part.ungrouped for _, part in parts)
             yield Measure("duplicates.ungrouped", left, f"{left} records without a group")
 
-    def _read(self, runs: Sequence[Sequence[Run]], into: Matches | Contradictions) -> None:
-        """Pass the rows of all runs, from all shards, to a collector."""
-        if self._folder is not None:
-            for rows in merged_rows(self._folder.storage, runs):
-                into.take(rows)
-
     def _compared(self, parts: Sequence[DuplicatesPart]) -> str:
         """What was compared, for messages."""
         options = self._options
@@ -456,6 +449,12 @@ class DuplicatesValidator(Validator):
         if key is not None and pattern is not None:
             group = f"`{safe(group_of(re.compile(pattern), key) or '')}`: "
         return f"{group}in the same group as"
+
+
+def _read(storage: Storage, runs: Sequence[Sequence[Run]], into: Matches | Contradictions) -> None:
+    """Pass the rows of all runs, from all shards, to a collector."""
+    for rows in merged_rows(storage, runs):
+        into.take(rows)
 
 
 def _labels(target: Target) -> tuple[str, ...]:
