@@ -28,6 +28,7 @@ from tfrecreg.core.values.errors import ManifestError, RefusedError, StorageErro
 from tfrecreg.core.values.shards import ShardPolicy
 
 FIRST = "digits-train.tfrecord-00000-of-00002"
+SECOND = "digits-train.tfrecord-00001-of-00002"
 
 
 def data(root: Path) -> Path:
@@ -59,6 +60,7 @@ def zero(path: Path, begin: int, end: int) -> None:
         (lambda path: path.unlink(), 0),
         (lambda path: path.write_bytes(b""), 0),
         (lambda path: path.write_text("version https://git-lfs"), 0),
+        (lambda path: path.write_bytes(path.with_name(SECOND).read_bytes()), 0),
         (lambda path: cut(path, 20_000), None),
         (lambda path: zero(path, 3000, 9000), None),
     ],
