@@ -249,6 +249,18 @@ def test_gzip_that_the_manifest_does_not_declare_is_decompressed(
     assert (tmp_path / "out" / path.name).read_bytes() == plain
 
 
+def test_damage_behind_a_part_of_a_record_is_listed_once(tmp_path: Path) -> None:
+    stream = make([filler(number) for number in range(20)]).stream
+    parts = [
+        bytearray(gzip.compress(stream[at : at + 100], mtime=0)) for at in range(0, len(stream), 100)
+    ]
+    for part in parts[2:4]:
+        part[-6] ^= 1  # its checksum
+    shard = rescue(put(tmp_path, b"".join(parts)), tmp_path / "out")
+    assert (shard.kept, shard.lost, [cut.offset for cut in shard.cuts]) == (20, 0, [228, 380])
+    assert len({cut.detail for cut in shard.cuts}) == 2
+
+
 def test_zeros_behind_the_last_member_cost_nothing(tmp_path: Path, made: Made) -> None:
     path = put(tmp_path, made.data + bytes(512), made.index)
     shard = rescue(path, tmp_path / "out")

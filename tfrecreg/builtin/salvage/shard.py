@@ -228,6 +228,7 @@ class _Salvage:
         self._at = 0  # byte of the stream up to which everything is done
         self._pending: list[list[Fault]] = []  # the faults after that byte, a list per stretch
         self._last: Fault | None = None  # the last fault of all
+        self._before: Fault | None = None  # the last fault before the pending ones
 
     def run(self, events: Iterable[Event]) -> StreamEnd:
         """Process all events of a scan. Return the last event, which is the end of the stream."""
@@ -302,8 +303,6 @@ class _Salvage:
         if fault.code == "CRC007" and fault.record is None and self._pending:
             self._pending[-1].append(fault)
         else:
-            if not self._pending and fault.offset > self._at:
-                self._pending.append([self._last or fault])
             self._pending.append([fault])
         self._last = fault
 
@@ -427,8 +426,10 @@ class _Salvage:
         start, self._at = self._at, to
         self._catch_up(start)
         heard, self._pending = self._pending, []
-        if not heard and start < to and self._last is not None:
-            heard = [[self._last]]
+        first = heard[0][0] if heard else None
+        reason, self._before = self._before or first, self._last
+        if reason is not None and start < to and (first is None or start < first.offset):
+            heard.insert(0, [reason])
         run: list[_Stretch] = []
         for place, faults in enumerate(heard):
             stop = max(start, min(to, heard[place + 1][0].offset)) if heard[place + 1 :] else to
