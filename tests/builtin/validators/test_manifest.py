@@ -67,6 +67,7 @@ class TestSHD001:
         assert found["summary"]["shards"] == 3
         named = document([digits.path(split, 0)], only=("manifest",))
         assert one(named, "SHD001")["locations"] == finding["locations"]
+        assert named["measures"]["manifest.unnamed"] == 2
 
     @pytest.mark.parametrize(
         "name",

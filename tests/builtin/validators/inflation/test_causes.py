@@ -9,7 +9,7 @@ import random
 import re
 import zlib
 from base64 import b64encode, urlsafe_b64encode
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -52,11 +52,14 @@ def sided(pixels: np.ndarray, feature: Feature) -> bytes:
     )
 
 
-def look(folder: Path, payloads: Iterable[bytes], *, packed: bool = False, **more: Any) -> Document:
-    stream = framed(*payloads)
-    path = folder / "x-train.tfrecord-00000-of-00001"
-    path.write_bytes(gzip.compress(stream) if packed else stream)
-    return document([path], only=("inflation",), **more)
+def look(
+    folder: Path, payloads: Sequence[bytes], *, packed: bool = False, shards: int = 1, **more: Any
+) -> Document:
+    paths = [folder / f"x-train.tfrecord-{n:05d}-of-{shards:05d}" for n in range(shards)]
+    for number, path in enumerate(paths):
+        stream = framed(*payloads[number::shards])
+        path.write_bytes(gzip.compress(stream) if packed else stream)
+    return document(paths, only=("inflation",), **more)
 
 
 def codes(found: Document) -> list[str]:
@@ -154,7 +157,7 @@ class TestINF002:
     @pytest.mark.parametrize("form", STORED)
     def test_pixels_are_told_however_they_are_stored(self, tmp_path: Path, form: str) -> None:
         payloads = [sided(pixels, STORED[form](pixels)) for pixels in scenes()]
-        found = look(tmp_path, payloads)
+        found = look(tmp_path, payloads, shards=2)
         finding = one(found, "INF002")
         assert (finding["severity"], finding["count"]) == ("warning", 1)
         assert finding["fingerprint"] == "INF002:::image/raw:"
@@ -357,11 +360,7 @@ class TestINF004:
         assert abs(predicted - (len(framed(*payloads)) - 300 * 4010)) < 5000
 
     def test_shards_are_counted_together(self, tmp_path: Path) -> None:
-        payloads = self.annotations(40, 4)
-        for shard in range(4):
-            path = tmp_path / f"x-train.tfrecord-{shard:05d}-of-00004"
-            path.write_bytes(framed(*payloads[shard::4]))
-        found = document([tmp_path], only=("inflation",))
+        found = look(tmp_path, self.annotations(40, 4), shards=4)
         assert "holds each value 4.0 times on average" in one(found, "INF004")["message"]
 
     def test_with_more_different_values_than_are_counted_it_is_an_estimate(
