@@ -33,7 +33,7 @@ def keys_of(
         index = index_of(shard) if shard.name in wanted else None
         if index is not None:
             for number in wanted[shard.name]:
-                if 0 <= number < len(index):
+                if number < len(index):
                     keys[shard.name, number] = index.key(number)
     return keys
 
