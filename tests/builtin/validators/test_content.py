@@ -204,6 +204,7 @@ def test_exit_codes(digits_original: Path, capsys: pytest.CaptureFixture[str]) -
         (("digits", "--same-as", "digits@2.0.0"), "no release `digits@2.0.0`"),
         (("digits", "--same-as", "12ab"), "`12ab` is not a dataset name"),
         (("--expect", "train=1"), "`--expect` cannot be used without a TARGET"),
+        (("--source", "coco", "--raw", "x"), "`--source` cannot be used without a TARGET"),
     ],
 )
 def test_bad_arguments_are_exit_2(

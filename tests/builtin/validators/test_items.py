@@ -28,7 +28,7 @@ from tfrecreg.core.example.model import Feature, encode
 from tfrecreg.core.example.values import bytes_feature, int64_feature
 from tfrecreg.core.records.reader import HOLD_LIMIT
 from tfrecreg.core.storage.local import LocalStorage
-from tfrecreg.core.values.errors import TfrecregError, UsageError
+from tfrecreg.core.values.errors import TfrecregError
 from tfrecreg.core.values.text import json_data
 
 Looked = Callable[..., dict[str, Any]]
@@ -181,11 +181,6 @@ def test_a_source_that_cannot_list_items_is_refused(
         check(str(tmp_path / "x"), options=options)
     assert refused.value.exit_code == 2
     assert message in refused.value.message
-
-
-def test_a_source_needs_a_target() -> None:
-    with pytest.raises(UsageError, match="`--source` cannot be used without a TARGET"):
-        check((), options=CheckOptions(source="coco", raw="x"))
 
 
 def test_the_command_sums_it_up(

@@ -109,21 +109,6 @@ def test_files_need_no_registry_and_follow_the_one_there_is(
 # What was read, and how the check becomes incomplete.
 
 
-def test_a_report_has_the_figures_and_the_keys(digits_registry: Path) -> None:
-    shard = digits_registry / TRAIN.format(1)
-    flip(shard, 30)
-    (report,) = check(["digits"], registry=digits_registry)
-    assert (report.shards, report.records) == (4, 259)
-    assert report.bytes == sum(
-        path.stat().st_size for path in (digits_registry / "data/digits").glob("*.tfrecord-*")
-    )
-    (finding,) = report.findings
-    (location,) = finding.locations
-    assert (location.shard, location.record, location.offset) == (shard.name, 0, 0)
-    assert location.key is not None
-    assert location.key.isdigit()
-
-
 @pytest.mark.parametrize("kind", ["folder", "link to nothing"])
 def test_a_shard_that_cannot_be_read_makes_the_check_incomplete(
     digits_registry: Path, kind: str

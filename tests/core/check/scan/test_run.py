@@ -72,21 +72,6 @@ def test_one_job_and_two_give_the_same_result(tmp_path: Path) -> None:
     assert one.unreadable
 
 
-def test_the_first_twenty_places_over_all_shards_are_kept(tmp_path: Path) -> None:
-    found = files(tmp_path, *(stream(15) for _ in range(4)))
-    (odd,) = scan(found, Looking()).findings
-    assert odd.count == 4 * 7
-    assert [(each.shard, each.record) for each in odd.locations] == [
-        (f"{number}.tfrecord", record) for number in range(3) for record in range(1, 15, 2)
-    ][:MAX_LOCATIONS]
-
-
-def test_options_reach_the_validator_of_that_name(tmp_path: Path) -> None:
-    first, second = Looking("first"), Looking("second")
-    scan(files(tmp_path, stream(1)), first, second, options={"second": {"limit": 3}})
-    assert (first.options, second.options) == ({}, {"limit": 3})
-
-
 WRONG = {
     "begin": "",
     "lambda": "",
