@@ -62,7 +62,9 @@ def test_an_image_is_whole_to_its_end_marker() -> None:
     assert not is_truncated(jpeg(end=b"\xff\xd9trailing bytes of a camera"))
     assert is_truncated(jpeg(end=b""))
     assert is_truncated(jpeg(end=b"\xff"))
-    assert is_truncated(jpeg(before=segment(0xE1, b"Exif\0\0" + jpeg()), end=b""))
+    with_thumbnail = jpeg(before=segment(0xE1, b"Exif\0\0" + jpeg()), end=b"")
+    assert is_truncated(with_thumbnail)
+    assert is_truncated(with_thumbnail[: with_thumbnail.rindex(b"\xff\xda")])
 
 
 def test_every_cut_in_the_pixels_is_seen() -> None:

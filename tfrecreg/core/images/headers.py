@@ -48,15 +48,10 @@ def jpeg_is_lossless(data: bytes) -> bool:
 
 def _find_jpeg_frame(data: bytes) -> tuple[int, int, int, slice | None]:
     """Marker, offset and length of the first frame header, and the place of EXIF data."""
-    position, exif = 2, None
-    while (found := _MARKER.search(data, position)) is not None:
-        position = found.end()
-        marker = data[position - 1]
-        if not marker or marker in _BARE:
-            continue
+    exif = None
+    for marker, position, size in _jpeg_segments(data):
         if marker in (_SOS, _EOI):
             raise ImageError("a JPEG without a frame header")
-        size = int.from_bytes(data[position : position + 2], "big")
         if position + 2 > len(data):
             break
         if size < 2:
@@ -65,8 +60,19 @@ def _find_jpeg_frame(data: bytes) -> tuple[int, int, int, slice | None]:
             return marker, position, size, exif
         if marker == _APP1 and exif is None and data.startswith(_JPEG_EXIF, position + 2):
             exif = slice(position + 2 + len(_JPEG_EXIF), position + size)
-        position += size
     raise _too_short(data)
+
+
+def _jpeg_segments(data: bytes) -> Iterator[tuple[int, int, int]]:
+    """Marker, offset and length of each segment. The offset is behind the marker."""
+    position = 2
+    while (found := _MARKER.search(data, position)) is not None:
+        position = found.end()
+        marker = data[position - 1]
+        if marker and marker not in _BARE:
+            size = int.from_bytes(data[position : position + 2], "big")
+            yield marker, position, size
+            position += size
 
 
 def jpeg_ends(data: bytes) -> bool:
@@ -77,13 +83,8 @@ def jpeg_ends(data: bytes) -> bool:
     """
     if data.endswith(b"\xff\xd9"):
         return True
-    end = data.rfind(b"\xff\xd9")
-    if end < 0:
-        return False
-    position = 2
-    while position + 4 <= len(data) and data[position] == 0xFF and data[position + 1] != _SOS:
-        position += 2 + int.from_bytes(data[position + 2 : position + 4], "big")
-    return data.find(b"\xff\xda", position) < end
+    scans = (position for marker, position, _ in _jpeg_segments(data) if marker == _SOS)
+    return data.rfind(b"\xff\xd9") >= next(scans, len(data))
 
 
 def _too_short(data: bytes) -> ImageError:
