@@ -163,7 +163,7 @@ def test_records_too_large_to_be_held_are_counted_apart() -> None:
 MASS = """
 feature {
   name: "w" type: BYTES string_domain { value: "a" }
-  distribution_constraints { min_domain_mass: 0.75 }
+  distribution_constraints { min_domain_mass: 0.8 }
 }
 """
 
@@ -174,13 +174,13 @@ def words(*values: str) -> Example:
 
 def test_values_outside_a_domain_of_most_values_are_found_where_they_are_many() -> None:
     shards = {
-        shard("test"): [words("a", "a", "a", "x")],
+        shard("test"): [words("a", "a", "a", "a", "x")],  # 1 - 0.8 is less than 1 / 5
         shard("train", 0): [words("a", "x")],
         shard("train", 1): [words("a"), words("y", "a")],
     }
     (finding,), _ = run(shards, schema=MASS)
     assert finding.code == "SCH006"
-    assert finding.message == "`w` should be one of `a` in at least 75% of its values"
+    assert finding.message == "`w` should be one of `a` in at least 80% of its values"
     assert finding.fingerprint == "SCH006:d:train:w:"
     assert [location.detail for location in finding.locations] == [
         "found `x`, value 1 of 2",

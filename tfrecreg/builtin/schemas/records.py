@@ -170,12 +170,10 @@ class SchemaJudge:
             first = finding.locations[0] if finding.locations else Location()
             split, feature = first.split or "", first.feature or ""
             if finding.code == SCH006.code:
-                rule = self.schemas.of(split).by_name[feature]
-                share = 1 - rule.domain_mass
-                part = splits[split]
-                if share > 0 and part.outside.get(feature, 0) <= share * part.values.get(
-                    feature, 0
-                ):
+                mass = self.schemas.of(split).by_name[feature].domain_mass
+                values = splits[split].values.get(feature, 0)
+                # A quotient of counts, because `1 - mass` may be less than the share it stands for.
+                if mass < 1 and (values - splits[split].outside[feature]) / values >= mass:
                     continue
             if finding.code == SCH003.code:
                 found = " and ".join(sorted(splits[split].kinds[feature]))
