@@ -193,7 +193,6 @@ _SECONDS = 60
 """Maximum number of seconds for all frames of an animation."""
 _STRIP = 1 << 22
 """Number of pixels that a digest copies at once."""
-_ANIMATED = ("gif", "png", "webp")
 _NAMES = {"bmp": "Bmp", "gif": "Gif", "jpeg": "Jpeg", "png": "Png", "webp": "WebP"}
 """For each format, the first part of the names of Pillow's module and class."""
 
@@ -262,8 +261,7 @@ def verify_pixels(data: bytes, header: ImageHeader) -> None:
     """
     with _decoded(data, header) as image:
         size = image.size
-        if header.format in _ANIMATED:
-            _load_frames(image)
+        _load_frames(image)
     if size != (header.width, header.height):
         raise Undecodable(
             f"it decodes to {size[0]} × {size[1]} pixels, but its header says "
@@ -284,10 +282,8 @@ def digest_pixels(data: bytes, header: ImageHeader) -> bytes:
         hasher = hashlib.blake2b(json.dumps([mode, width, height]).encode(), digest_size=16)
         rows = max(1, _STRIP // width)
         for top in range(0, height, rows):
-            strip = image
-            if rows < height:
-                strip = image.crop((0, top, width, min(top + rows, height)))
-            hasher.update((strip if strip.mode == mode else strip.convert(mode)).tobytes())
+            strip = image.crop((0, top, width, min(top + rows, height)))
+            hasher.update(strip.convert(mode).tobytes())
     return hasher.digest()
 
 

@@ -313,14 +313,14 @@ def bmp_details(data: bytes) -> BmpDetails:
     """How a BMP with a sound header stores its pixels."""
     size = int.from_bytes(data[14:18], "little")
     _, _, depth, compression = _bmp_fields(data, size)
-    palette = b""
+    grey = True
     if depth <= 8:
         step = 3 if size == BMP_CORE else 4
         start = 14 + size
         palette = data[start : min(start + (step << depth), int.from_bytes(data[10:14], "little"))]
         colours = (palette[at : at + 3] for at in range(0, len(palette), step))
         grey = all(each == bytes((number,) * 3) for number, each in enumerate(colours))
-    return BmpDetails(size, depth, compression in (1, 2), not palette or grey)
+    return BmpDetails(size, depth, compression in (1, 2), grey)
 
 
 def _bmp_fields(data: bytes, size: int) -> tuple[int, int, int, int]:

@@ -75,7 +75,7 @@ def guess(data: bytes) -> str:
         return "a HEIC, an AVIF or an MP4"
     if not data[:64].strip(b"\x00"):
         return "zeros"
-    inside = base64_inside(data[:64])
+    inside = base64_inside(data)
     if inside is not None:
         return f"the base64 of a {inside.upper()}"
     if all(32 <= byte < 127 or byte in b"\t\r\n" for byte in data[:64]):
