@@ -74,6 +74,9 @@ def test_the_limit_holds_and_what_was_used_last_stays(cache: BlockCache) -> None
     for number in range(20, 30):
         assert keep(cache, number) == body(number)
         assert used(cache) <= LIMIT
+        assert cache.reader(name(cache, number), SIZE) is not None
+    # An evicted block takes room while it is open, so at most half of the limit is open.
+    assert len(cache._open) == LIMIT // SIZE // 2
     assert cache.has(name(cache, 0))
     assert not any(cache.has(name(cache, number)) for number in range(1, 6))
     assert all(cache.has(name(cache, number)) for number in range(20, 30))

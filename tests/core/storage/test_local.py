@@ -177,14 +177,14 @@ class TestLink:
         assert not (Path(storage.root) / "b").is_symlink()
         assert storage.read("b") == b"x"
 
-    @pytest.mark.parametrize("errno", [1, 18, 95], ids=["EPERM", "EXDEV", "ENOTSUP"])
+    @pytest.mark.parametrize(("errno", "follow"), [(1, True), (18, True), (95, False)])
     def test_copies_where_links_are_refused(
-        self, storage: LocalStorage, monkeypatch: pytest.MonkeyPatch, errno: int
+        self, storage: LocalStorage, monkeypatch: pytest.MonkeyPatch, errno: int, follow: bool
     ) -> None:
         data = os.urandom(5_000_000)
         put(storage, "a", data)
         forbid_links(monkeypatch, errno)
-        storage.link("a", "b/c")
+        storage.link("a", "b/c", follow=follow)
         assert storage.read("b/c") == data
         assert storage.stat("b/c").inode != storage.stat("a").inode
         with pytest.raises(StorageError, match=r"(?m)^`.*/b/c` exists already$"):
