@@ -199,7 +199,6 @@ class BlockCache:
                 return None
             data = fetch()
             left = memoryview(data)
-            os.ftruncate(handle, 0)
             while left:
                 left = left[os.write(handle, left) :]
             with exclusive(self.used):  # so that it is counted once

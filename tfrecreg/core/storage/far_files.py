@@ -331,7 +331,7 @@ class FarReader(Reader):
             pieces.append(piece)
             start += len(piece)
             length -= len(piece)
-        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        return b"".join(pieces)
 
     def located(self, start: int, length: int) -> tuple[int, int, object] | None:
         number, offset = divmod(start, self._block_bytes)

@@ -130,10 +130,6 @@ def invoke(timeout: float, system: Any, method: str, *arguments: Any, **options:
     except BaseException as error:
         # A frame of fsspec holds the error, and a traceback of the error holds the frame: a cycle
         # that keeps the objects of the callers alive.
-        inner = error.__cause__ or error.__context__
-        while inner is not None:
-            inner.__traceback__ = None
-            inner = inner.__cause__ or inner.__context__
         raise error.with_traceback(None) from error.__cause__
 
 

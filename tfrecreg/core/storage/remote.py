@@ -173,8 +173,6 @@ class RemoteStorage(Readable):
                 raise
             return True
 
-        # fsspec may have cached the folder's listing before.
-        system.invalidate_cache(full)
         return patiently("write", shown, attempt)
 
     def __getstate__(self) -> tuple[str, str]:

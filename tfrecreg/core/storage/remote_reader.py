@@ -107,7 +107,6 @@ class RemoteReader(Reader):
         self._version = version
         """If it is empty, the version is unknown, and only a change of size is noticed."""
         self._position = 0
-        self._steps = 1
         self._depth = 0
         """Number of blocks to request ahead; it grows with each block that is read in order."""
         self._last = -2
@@ -123,24 +122,22 @@ class RemoteReader(Reader):
         if length <= 0:
             return b""
         is_near = abs(start - self._position) <= _NEAR
-        self._steps = self._steps + 1 if is_near else 0
         self._position = start + length
-        if self._steps == 0:
+        if not is_near:
             data = self.read_range(start, min(max(length, _LEAST), self.size - start))
             self._elsewhere.append((start, len(data), blake3(data).digest(16)))
-            return data[:length] if len(data) > length else data
+            return data[:length]
         pieces = []
         while length:
             block, offset = divmod(start, BLOCK_BYTES)
-            data = self._block(block)
-            piece = data[offset : offset + length] if offset or length < len(data) else data
+            piece = self._block(block)[offset : offset + length]
             pieces.append(piece)
             start += len(piece)
             length -= len(piece)
         if start == self.size and not self._is_checked:
             self.expect_unchanged()
             self._is_checked = True
-        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        return b"".join(pieces)
 
     def forget(self, start: int, stop: int) -> bool:
         del start, stop
@@ -369,8 +366,6 @@ class HeldReader(Reader):
         self.size = len(data)
 
     def read_at(self, start: int, length: int) -> bytes:
-        if start == 0 and length >= self.size:
-            return self._data
         return self._data[start : start + max(length, 0)]
 
     def confirm(self, start: int, stop: int) -> bool:
