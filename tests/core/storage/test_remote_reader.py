@@ -16,7 +16,7 @@ from s3_support import SIGNATURE, Faults, faulty, web_server
 from tfrecreg.core.records.hashing import hash_file
 from tfrecreg.core.storage.raw import storage_of
 from tfrecreg.core.storage.remote_reader import BLOCK_BYTES, RemoteReader
-from tfrecreg.core.values.errors import MissingFileError, StorageError, TransferError
+from tfrecreg.core.values.errors import MissingFileError, StorageError, TransferError, UsageError
 
 DATA = random.Random(1).randbytes(2 * BLOCK_BYTES + 12345)
 FILES = {"/a/large": DATA, "/a/small": DATA[:1000], "/secret/x": b"secret"}
@@ -93,6 +93,15 @@ def test_retries_have_a_limit(port: int, monkeypatch: pytest.MonkeyPatch) -> Non
         f"cannot read `http://127.0.0.1:{before}/a/large` after 2 attempts: ClientResponseError: "
         "503"
     )
+
+
+@pytest.mark.parametrize("value", ["0", "abc", "nan", "1e6"])
+def test_a_limit_that_is_no_number_is_refused(
+    port: int, monkeypatch: pytest.MonkeyPatch, value: str
+) -> None:
+    monkeypatch.setenv("TFRECREG_REMOTE_ATTEMPTS", value)
+    with pytest.raises(UsageError, match=f"should be a number above 0, found `{value}`"):
+        opened(port)
 
 
 def test_a_server_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:

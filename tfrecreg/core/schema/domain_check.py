@@ -267,7 +267,7 @@ def is_packed_time(number: int) -> bool:
     Its 47 bits are, from the top, 5 for the hour, 6 for the minute, 6 for the second and 30 for the
     nanoseconds.
     """
-    hours, rest = number >> 42, number & (1 << 42) - 1
-    minutes, rest = rest >> 36, rest & (1 << 36) - 1
-    seconds, nanos = rest >> 30, rest & (1 << 30) - 1
+    hours, rest = divmod(number, 1 << 42)
+    minutes, rest = divmod(rest, 1 << 36)
+    seconds, nanos = divmod(rest, 1 << 30)
     return 0 <= hours < 24 and minutes < 60 and seconds < 60 and nanos < 10**9
