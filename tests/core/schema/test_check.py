@@ -308,14 +308,6 @@ def test_features_that_the_schema_does_not_have_are_unexpected() -> None:
     ]
 
 
-def test_features_of_other_environments_are_unexpected() -> None:
-    schema = parse_schema(
-        'default_environment: "T" feature { name: "x" type: INT not_in_environment: "S" }'
-    )
-    (problem,) = Checker(compile_schema(schema, "S"))({"x": N(1)})
-    assert problem.message == "`x` is not in the environment `S` of the schema"
-
-
 def test_an_unexpected_feature_is_found_beside_a_missing_one() -> None:
     schema = parse_schema(f'feature {{ name: "label" type: INT {REQUIRED} }}')
     found = Checker(compile_schema(schema))({"lable": N(1)})

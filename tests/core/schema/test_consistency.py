@@ -58,6 +58,8 @@ def x(body: str) -> str:
         (x("type: INT in_environment: 'S' not_in_environment: 'S'"), "2: feature `x` is included"),
         (x("type: BYTES bool_domain {}"), "2: feature `x` is BYTES, but its `bool_domain` names"),
         (x("type: BYTES bool_domain { true_value: '1' false_value: '1' }"), "2: feature `x` has"),
+        (x("type: INT time_domain { string_format: '%Y' }"), "2: feature `x` is INT, but its `tim"),
+        (x("type: BYTES time_domain { integer_format: 1 }"), "2: feature `x` is BYTES, but its `t"),
         (
             x(
                 "type: BYTES string_domain { value: 'a' } distribution_constraints "

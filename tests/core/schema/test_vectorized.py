@@ -90,6 +90,7 @@ BAD = [
     example(image=bytes_feature([])),
     example(format=bytes_feature(b"gif")),
     example(box=float_feature(1.5)),
+    example(box=float_feature(-0.5)),
     example(box=float_feature(nan)),
     example(box=float_feature([0, inf])),
     example(box=float_feature([0] * 5)),

@@ -195,6 +195,5 @@ def _of_domain(message: Any, which: str, domains: Mapping[str, str]) -> Iterator
             yield "has the same string for true and false"
     elif which in ("time_domain", "time_of_day_domain"):
         form = domain.WhichOneof("format")
-        wanted = {"BYTES": "string_format", "INT": "integer_format"}.get(kind or "", form)
-        if form != wanted and form is not None:
+        if (kind, form) in (("BYTES", "integer_format"), ("INT", "string_format")):
             yield f"is {kind}, but its `{which}` has `{form}`"
