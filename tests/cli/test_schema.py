@@ -206,13 +206,15 @@ def test_a_change_is_written_where_that_is_asked_and_the_check_then_passes(
     change(root, "max: 255", "max: 4")
     change(root, '  name: "image/width"', '  name: "image/breadth"')
     before = schema_of(root).read_text()
+    schema_of(root).rename(root / "schemas/shared.pbtxt")
+    schema_of(root).symlink_to("shared.pbtxt")
     assert cli("check", "digits", "--only", "schema").code == 1
     done = cli("schema", "accept", "digits", "--write")
     assert done.code == 0
     assert done.err.splitlines()[-1] == (
         "wrote schemas/digits.pbtxt: review it, commit it, build again"
     )
-    after = schema_of(root).read_text()
+    after = (root / "schemas/shared.pbtxt").read_text()
     assert [line for line in after.splitlines() if "#" in line] == [
         line for line in before.splitlines() if "#" in line
     ]
@@ -224,7 +226,9 @@ def test_a_change_is_written_where_that_is_asked_and_the_check_then_passes(
 def test_one_feature_can_be_taken_in_alone(cli: Any, root: Path) -> None:
     change(root, "max: 255", "max: 4")
     change(root, 'value: "png"', 'value: "jpeg"')
-    done = cli("schema", "accept", "digits", "--feature", "image/format", "--write", "--json")
+    (root / "data/link.pbtxt").symlink_to(schema_of(root))
+    options = ("--schema", "data/link.pbtxt", "--feature", "image/format", "--write", "--json")
+    done = cli("schema", "accept", "digits", *options)
     document = done.json
     assert document["written"] is True
     assert document["refused"] == []

@@ -454,17 +454,19 @@ def propose(
 
 
 def write_proposal(proposal: Proposal) -> None:
-    """Write the changed schema over the original."""
-    if proposal.storage.read(proposal.path) != proposal.before.encode("utf-8"):
+    """Write the changed schema over the original. If that is a link, it stays a link."""
+    storage = proposal.storage
+    if storage.read(proposal.path) != proposal.before.encode("utf-8"):
         raise ConflictError(f"`{proposal.schema}` was changed while the data were read")
-    with proposal.storage.create(proposal.path) as file:
+    file_of_link = os.path.realpath(storage.local_path(proposal.path))
+    with storage.create(os.path.relpath(file_of_link, os.path.realpath(storage.root))) as file:
         file.write(proposal.after.encode("utf-8"))
 
 
 def _place(found: Data, named: str | None) -> tuple[Storage, str, str]:
     """The storage of the schema to change, the path in this storage, and the path for messages."""
     if named is not None:
-        file = Path(os.path.abspath(named))  # noqa: PTH100 - links stay, as the user wrote them
+        file = Path(os.path.realpath(named))
         storage = LocalStorage(file.parent)
         if storage.stat(file.name) is None:
             raise UsageError(
