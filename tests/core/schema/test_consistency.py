@@ -97,9 +97,7 @@ def test_names_from_the_schema_are_escaped() -> None:
 
 
 def test_features_out_of_validation_are_held_to_their_names_only() -> None:
-    odd = 'feature { name: "x" type: INT string_domain {} domain_stage }'.replace(
-        "domain_stage", "lifecycle_stage: PLANNED value_count { min: 3 max: 2 }"
-    )
+    odd = x("type: INT string_domain {} lifecycle_stage: PLANNED value_count { min: 3 max: 2 }")
     assert parse_schema(odd).features[0].is_ignored
     with pytest.raises(SchemaError, match="has no name"):
         parse_schema("feature { lifecycle_stage: PLANNED }")

@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tfrecreg.core.schema.compat import SchemaChange, compare_schemas
+from tfrecreg.core.schema.compat import compare_schemas
 from tfrecreg.core.schema.compiled import schema_json, tf_source
 from tfrecreg.core.schema.proto import parse_schema, render_schema
-from tfrecreg.core.values.text import json_data
 
 BODY = """
 feature {
@@ -78,13 +77,6 @@ def test_fields_of_the_schema_come_first() -> None:
         ("schema", "", "default_environment", None, ("T",)),
         ("feature", "a", "", None, ()),
     ]
-
-
-def test_a_change_has_a_json_form() -> None:
-    change = SchemaChange(part="feature", name="x", field="f", expected=("a",), found=None)
-    document = json_data(change)
-    assert json.loads(json.dumps(document)) == document
-    assert document["expected"] == ["a"]
 
 
 @pytest.mark.medium

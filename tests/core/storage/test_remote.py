@@ -25,6 +25,7 @@ def test_files_and_folders_are_found(storage: RemoteStorage) -> None:
     assert folder is not None
     assert folder.kind == "dir"
     assert storage.stat("a/nothing") is None
+    assert storage.may_refuse()
 
 
 def test_a_folder_is_listed_in_the_order_of_its_bytes(storage: RemoteStorage) -> None:

@@ -14,6 +14,7 @@ from storage_support import put
 
 from tfrecreg.core.storage import renames as renames_module
 from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.storage.renames import exclusive_if_free, held_shared
 from tfrecreg.core.values.errors import MissingFileError, StorageError
 
 
@@ -275,3 +276,11 @@ def test_file_systems_that_refuse_the_flags_get_plain_renames(
     storage.replace_dir("stage", "data")
     assert tree(storage) == {"data/new": b"1", "stage/old": b"2"}
     assert storage.rename_dir("stage", "free") is True
+
+
+def test_a_shared_lock_lasts_as_long_as_its_descriptor(tmp_path: Path) -> None:
+    for handle in (held_shared(str(tmp_path / "lock")), None):
+        with exclusive_if_free(str(tmp_path / "lock")) as is_free:
+            assert is_free is (handle is None)
+        if handle is not None:
+            os.close(handle)

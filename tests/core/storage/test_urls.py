@@ -73,12 +73,8 @@ def test_other_protocols_are_read_where_the_environment_names_them(
     )
 
 
-def test_a_url_is_split_behind_the_bucket() -> None:
-    assert split_url("s3://bucket/a/b") == ("s3://bucket", "a/b")
-    assert split_url("s3://bucket") == ("s3://bucket", "")
-
-
 def test_a_location_has_its_storage() -> None:
+    assert split_url("s3://bucket") == ("s3://bucket", "")
     assert storage_at("/tmp") == LocalStorage("/tmp")
     assert storage_of("/tmp/a") == (LocalStorage("/tmp"), "a")
     storage, path = storage_of("memory://folder/a/b")
