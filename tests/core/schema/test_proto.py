@@ -50,11 +50,6 @@ def test_images_and_labels_are_known_by_domain_tag_and_name() -> None:
     assert schema.features[2].comments == ("by hand",)
 
 
-def test_a_schema_of_sequences_is_told_from_one_of_examples() -> None:
-    assert parse_schema('feature { name: "##SEQUENCE##" type: STRUCT }').describes_sequences()
-    assert not parse_schema('feature { name: "x" type: INT }').describes_sequences()
-
-
 def test_a_byte_order_mark_and_windows_line_ends_do_no_harm() -> None:
     text = '\ufefffeature {\r\n  name: "x"\r\n  type: INT\r\n}\r\n'.encode()
     assert parse_schema(text).features == (SchemaFeature(name="x", type="INT"),)
