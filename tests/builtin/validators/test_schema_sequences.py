@@ -41,7 +41,7 @@ PROBLEMS: dict[str, tuple[bytes, str, str, str | None]] = {
         None,
     ),
     "another type": (
-        record(action=[int64_feature(0), bytes_feature(b"x")]),
+        record(action=[int64_feature(0), *[bytes_feature(b"x")] * 2]),
         "SCH003",
         "`action` should be INT, found BYTES",
         "found BYTES",
@@ -59,7 +59,7 @@ PROBLEMS: dict[str, tuple[bytes, str, str, str | None]] = {
         "found 0 steps",
     ),
     "a step of another length": (
-        record(rgb=[float_feature([0.5] * 4), float_feature([0.5] * 3)]),
+        record(rgb=[float_feature([0.5] * 4), *[float_feature([0.5] * 3)] * 2]),
         "SCH004",
         "`rgb` should have exactly 4 values in each step",
         "found 3 values in step 1",
@@ -71,7 +71,7 @@ PROBLEMS: dict[str, tuple[bytes, str, str, str | None]] = {
         "found a list of 1 step",
     ),
     "a number that is not finite": (
-        record(rgb=[float_feature([0.5] * 4), float_feature([0.5, 1, float("nan"), 2])]),
+        record(rgb=[float_feature([0.5] * 4), *[float_feature([0.5, 1, float("nan"), 2])] * 2]),
         "SCH007",
         "`rgb` should be finite",
         "found nan, value 2 of 4; step 1",
