@@ -151,6 +151,7 @@ class TestMasks:
         mask = np.zeros(self.SIZE, np.uint8)
         mask[10:30, 20:40] = 1
         mask[:, 50:60] = 1
+        mask[0, 60:62] = 1  # the run before it ends here
         return mask
 
     def test_run_lengths_are_drawn(self) -> None:

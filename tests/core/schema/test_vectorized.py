@@ -25,6 +25,7 @@ feature {{ name: "label" type: INT {ALWAYS} shape {{}} int_domain {{ min: 0 max:
 feature {{ name: "format" type: BYTES shape {{}} string_domain {{ value: "png" value: "jpeg" }} }}
 feature {{ name: "box" type: FLOAT value_count {{ max: 4 }} float_domain {{ min: 0 max: 1 }} }}
 feature {{ name: "flag" type: INT bool_domain {{}} }}
+feature {{ name: "id" type: INT }}
 feature {{ name: "soon" lifecycle_stage: PLANNED }}
 """
 
@@ -34,6 +35,7 @@ def example(**changes: object) -> Example:
         "image": bytes_feature(b"\x89PNG"),
         "label": int64_feature(3),
         "format": bytes_feature(b"png"),
+        "id": int64_feature(7),
         **changes,
     }
     return {name: feature for name, feature in made.items() if feature is not None}  # type: ignore[misc]
