@@ -279,7 +279,9 @@ def test_a_schema_that_changed_in_the_meantime_is_not_written_over(root: Path) -
 
 
 def test_a_draft_names_classes_and_images(cli: Any, root: Path) -> None:
-    draft = parse_schema(cli("schema", "infer", "digits", "--json").json["schema"])
+    done = cli("schema", "infer", "digits", "--json")
+    assert done.code == 0
+    draft = parse_schema(done.json["schema"])
     label = next(each for each in draft.features if each.name == "image/class/label")
     assert label.domain == IntDomain(0, 9, is_categorical=True)
     assert draft.images() == ("image/encoded",)

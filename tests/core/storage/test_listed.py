@@ -93,7 +93,6 @@ def test_keys_that_are_no_paths_are_refused(memory: Any, key: str) -> None:
     [
         ("s3://key:secret@lake/x", "raw data are not read from `s3://lake/x`: the URL holds a"),
         ("https://host/raw?t=secret", "raw data are not read from `https://host/raw`: the URL"),
-        ("file:///tmp", "is not known as a remote store"),
     ],
 )
 def test_urls_that_are_not_read(url: str, message: str) -> None:
