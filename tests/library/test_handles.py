@@ -114,6 +114,17 @@ def test_what_is_not_there_is_a_key_error_with_a_hint(
     assert bool(caught.value.hint) != ("is not a dataset name" in message)
 
 
+def test_words_that_a_verb_does_not_know_are_refused(reg: tr.Registry) -> None:
+    digits = reg["digits"]
+    for call in (
+        lambda: digits.build(compression="gz"),  # type: ignore[arg-type]
+        lambda: digits.adopt(how="move"),  # type: ignore[arg-type]
+        lambda: digits.release(bump="Minor"),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(UsageError, match="should be one of `"):
+            call()
+
+
 def test_a_dataset_that_is_not_built_yet(reg: tr.Registry) -> None:
     later = reg["later"]
     assert (later.versions, later.schema, str(later)) == ([], None, "later")

@@ -63,6 +63,7 @@ def test_schemas_are_compared(reg: tr.Registry) -> None:
     report = digits.check_schema(mode="backward-transitive", fail_on="warning")
     assert (report.status, report.against) == ("fail", ("digits@1.0.0",))
     assert digits.check_schema(against=[digits]).findings == ()
+    assert digits.check_schema(against="digits").findings == ()
     with pytest.raises(UsageError) as caught:
         digits.check_schema(mode="sideways")  # type: ignore[arg-type]
     assert caught.value.message == (

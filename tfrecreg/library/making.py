@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, Literal
 
+from tfrecreg.core.values.typed_values import expect_one_of
 from tfrecreg.library.context import PathLike, Working, path_or_none, verb, work_of
 
 if TYPE_CHECKING:
@@ -114,6 +115,8 @@ class Making(Dataset):
         from tfrecreg.core.values.shards import shard_policy
         from tfrecreg.library.versions import Build
 
+        if compression is not None:
+            expect_one_of("compression", compression, ("none", "gzip"))
         request = BuildRequest(
             name=self.name,
             source=source,
@@ -184,6 +187,7 @@ class Making(Dataset):
         from tfrecreg.core.registry.data import resolve
         from tfrecreg.library.versions import Build
 
+        expect_one_of("how", how, ("copy", "link", "in-place"))
         request = AdoptRequest(
             name=self.name,
             paths=tuple(os.fspath(path) for path in paths),
@@ -244,6 +248,7 @@ class Making(Dataset):
         from tfrecreg.core.registry.data import resolve
         from tfrecreg.library.versions import Release
 
+        expect_one_of("bump", bump, ("auto", "patch", "minor", "major"))
         request = ReleaseRequest(
             name=self.name,
             version=version,

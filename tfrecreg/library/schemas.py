@@ -161,7 +161,7 @@ class SchemaVerbs:
             self.name,
             registry=self.registry,
             mode=mode,
-            against=tuple(map(_name, against)),
+            against=tuple(map(_name, (against,) if isinstance(against, str) else against)),
             environment=environment,
             fail_on=FailOn.parse(fail_on),
         )

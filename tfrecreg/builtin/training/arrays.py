@@ -36,6 +36,7 @@ from tfrecreg.core.schema.compiled import TensorSpec, compile_schema, tensor_spe
 from tfrecreg.core.schema.definition import Schema
 from tfrecreg.core.values.errors import RefusedError, UsageError
 from tfrecreg.core.values.text import did_you_mean, listed
+from tfrecreg.core.values.typed_values import expect_one_of
 
 _DTYPES = {Kind.BYTES: "string", Kind.INT64: "int64", Kind.FLOAT: "float32"}
 _KINDS = {dtype: kind for kind, dtype in _DTYPES.items()}
@@ -296,12 +297,6 @@ class ImageSize:
         if not is_pair or not all(type(each) is int and each > 0 for each in sides):
             what = "the length of the shorter" if self.fit == "short-side" else "height and width"
             raise UsageError(f"`image_size` should be {what}, found {self.size}")
-
-
-def expect_one_of(name: str, value: object, known: Sequence[object]) -> None:
-    """Refuse a value that is not in `known`."""
-    if value not in known:
-        raise UsageError(f"`{name}` should be one of {listed(map(str, known))}, found `{value}`")
 
 
 def expect_features(names: Iterable[str], known: Collection[str] | None) -> None:

@@ -16,7 +16,6 @@ from tfrecreg.builtin.training.arrays import (
     ImageSize,
     columns_of,
     expect_features,
-    expect_one_of,
 )
 from tfrecreg.builtin.training.batches import far_files_of
 from tfrecreg.builtin.training.data_source import DataSource
@@ -56,7 +55,7 @@ from tfrecreg.core.storage.words import look_ahead, look_at, names_one_file
 from tfrecreg.core.values.errors import RefusedError, UsageError
 from tfrecreg.core.values.progress import Progress
 from tfrecreg.core.values.text import listed
-from tfrecreg.core.values.typed_values import SkipLimit
+from tfrecreg.core.values.typed_values import SkipLimit, expect_one_of
 from tfrecreg.core.workers.interface import Engine
 
 if TYPE_CHECKING:

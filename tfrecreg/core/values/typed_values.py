@@ -324,6 +324,12 @@ _COUNT = re.compile(r"\d+")
 _PERCENT = re.compile(r"(\d+(?:\.\d+)?)\s*%")
 
 
+def expect_one_of(name: str, value: object, known: Sequence[object]) -> None:
+    """Refuse a value that is not in `known`."""
+    if value not in known:
+        raise UsageError(f"`{name}` should be one of {listed(map(str, known))}, found `{value}`")
+
+
 def parse_size(value: int | str) -> int:
     """Parse a size in bytes, such as ``1048576``, ``"256MiB"`` or ``"1.5 GB"`` (M and MB mean 10^6,
     Mi and MiB mean 2^20).

@@ -8,7 +8,7 @@ from fractions import Fraction
 from numbers import Integral
 from typing import Any, Literal, TypeAlias, get_args
 
-from tfrecreg.builtin.training.arrays import Elements, expect_one_of
+from tfrecreg.builtin.training.arrays import Elements
 from tfrecreg.builtin.training.data_source import DataSource
 from tfrecreg.builtin.training.mixtures.mixing import (
     EpochEnd,
@@ -24,6 +24,7 @@ from tfrecreg.core.registry.find import find_data
 from tfrecreg.core.registry.registry import RegistryLike
 from tfrecreg.core.values.errors import UsageError
 from tfrecreg.core.values.text import listed
+from tfrecreg.core.values.typed_values import expect_one_of
 
 MixtureMember: TypeAlias = TargetLike | DataSource
 Weight: TypeAlias = float | Fraction
