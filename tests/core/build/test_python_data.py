@@ -71,7 +71,8 @@ def test_columns_are_a_sequence_of_elements(registry: Registry) -> None:
         "box": np.ones((5, 4), np.float32),
         "name": ["a", "b", "c", "d", "é"],
     }
-    made(registry, {"train": columns}, labels={"label": list("vwxyz")})
+    names = iter(np.array(list("vwxyz")))
+    made(registry, {np.str_("train"): columns}, labels={"label": names})
     report = tfrecreg.check("shapes", registry=registry)
     assert report.status == "pass"
     released = release(registry, ReleaseRequest(name="shapes", version="1.0.0"))

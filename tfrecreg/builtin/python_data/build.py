@@ -104,11 +104,13 @@ def _expect_no_plugin(request: BuildRequest, dataset: Dataset) -> None:
 
 def _class_names(labels: Mapping[str, Sequence[str]] | None) -> dict[str, list[str]]:
     """The class names as a manifest stores them."""
-    for feature, names in (labels or {}).items():
-        one_text = isinstance(names, str)
-        if one_text or not all(isinstance(each, str) for each in (feature, *names)):
+    found: dict[str, list[str]] = {}
+    for feature, given in (labels or {}).items():
+        names = list(given)
+        if isinstance(given, str) or not all(isinstance(each, str) for each in (feature, *names)):
             raise UsageError(
                 f"`labels` has no list of names for `{feature}`",
                 hint='list the names by class number: `labels={"label": ["cat", "dog"]}`',
             )
-    return {feature: list(names) for feature, names in (labels or {}).items()}
+        found[str(feature)] = list(map(str, names))  # JSON does not take the texts of NumPy
+    return found

@@ -487,7 +487,7 @@ def open_python_data(
     _expect_splits(data)
     sequences: list[SequenceSplit] = []
     iterators: list[tuple[Spool, Converter, Iterator[Any]]] = []
-    for name in sorted(data):
+    for name in sorted(map(str, data)):
         given = sequence_or_iterator(name, data[name])
         if isinstance(given, Iterator):
             iterators.append((Spool(scratch, name), Converter(name, keys), given))
