@@ -29,7 +29,8 @@ feature { name: "pair" type: BYTES presence { min_fraction: 1 } value_count { mi
 feature { name: "boxes" type: FLOAT shape { dim {} dim { size: 4 } } }
 feature { name: "tags" type: BYTES }
 feature { name: "ids" type: INT value_count { min: 0 max: 9 } }
-feature { name: "weights" type: FLOAT }
+feature { name: "weights" type: FLOAT shape { dim {} dim { size: 1 } } }
+feature { name: "flat" type: INT shape { dim {} dim { size: 0 } } }
 """
 FULL: dict[str, Feature] = {
     "label": int64_feature(-3),
@@ -40,7 +41,8 @@ FULL: dict[str, Feature] = {
     "boxes": float_feature(range(8)),
     "tags": bytes_feature([b"x", b"yy", b"x"]),
     "ids": int64_feature([2**62, -1]),
-    "weights": float_feature([0.25]),
+    "weights": float_feature([0.25, 0.5]),
+    "flat": int64_feature([1, 2]),
 }
 
 
@@ -62,6 +64,8 @@ def test_a_full_example(read: Read) -> None:
     assert element["boxes"].tolist() == [[0, 1, 2, 3], [4, 5, 6, 7]]
     assert element["tags"].tolist() == [b"x", b"yy", b"x"]
     assert element["ids"].tolist() == [2**62, -1]
+    assert element["weights"].tolist() == [[0.25], [0.5]]
+    assert element["flat"].tolist() == [1, 2]
     dtypes = {name: value.dtype for name, value in element.items() if hasattr(value, "dtype")}
     assert {name: str(dtype) for name, dtype in dtypes.items()} == {
         "label": "int64",
@@ -72,6 +76,7 @@ def test_a_full_example(read: Read) -> None:
         "tags": "object",
         "ids": "int64",
         "weights": "float32",
+        "flat": "int64",
     }
 
 
@@ -98,7 +103,7 @@ def test_what_is_absent_is_an_empty_array(read: Read, absent: str) -> None:
         "boxes": ((0, 4), "float32"),
         "tags": ((0,), "object"),
         "ids": ((0,), "int64"),
-        "weights": ((0,), "float32"),
+        "weights": ((0, 1), "float32"),
     }
 
 

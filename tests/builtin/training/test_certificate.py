@@ -83,12 +83,6 @@ def certified(source: tfrecreg.DataSource, numbers: list[int]) -> Certificate:
     return certificate
 
 
-def test_a_whole_epoch(source: tfrecreg.DataSource) -> None:
-    report = source.report(certified(source, list(source.order(3))))
-    assert report.is_complete
-    assert str(report) == "all 200 records of digits@1.0.0, each once"
-
-
 def test_what_was_lost_and_doubled_is_named(source: tfrecreg.DataSource) -> None:
     numbers = [*range(200), 150, 7, 7]
     numbers.remove(13)

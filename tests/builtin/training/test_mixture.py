@@ -59,7 +59,7 @@ def test_elements_are_those_of_the_members(made: Callable[..., Mixture]) -> None
     mixture = made(decode=True, with_key=True)
     every = list(mixture)
     assert len(every) == 285
-    for at in (0, 7, 284, -1):
+    for at in (0, 7, 284, -1, -285):
         place = mixture.place(at)
         key, element = mixture.members[place.member][place.record]
         for found in (mixture[at], mixture.__getitems__([at])[0], every[at]):

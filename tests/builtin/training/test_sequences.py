@@ -118,7 +118,7 @@ def test_pytorch_gets_padded_steps_and_their_mask(videos: Path, schema: Path) ->
 def test_members_of_a_mixture_have_lists_alike(videos: Path, schema: Path) -> None:
     source = tr.data_source(videos, schema=schema)
     mixture = tr.mixture([(source, 2), (source[:5], 1)], features=["id", "rgb"])
-    assert list(mixture[0]) == ["id", "rgb"]
+    assert list(mixture[0]) == list(source.with_features(iter(["id", "rgb"]))[0]) == ["id", "rgb"]
     with pytest.raises(UsageError, match="differ in `action`: int64 of shape"):
         tr.mixture([(source, 2), (tr.data_source(videos), 1)])
 
@@ -202,6 +202,9 @@ def test_lists_of_unknown_form_are_not_left_out_silently(
     tf: Any, write: Write, schema: Path
 ) -> None:
     path = write("a.tfrecord", [video(tf, 1) + field(2, field(7, b"new"))])
+    twice = write("b.tfrecord", [tf_sequence(tf, {"x": [1]}, {"x": [[1]]})])
+    with pytest.raises(RefusedError, match="has `x` in its context and among its lists"):
+        tr.data_source(twice)[0]
     with pytest.raises(RefusedError, match=r"it has lists, but does not parse"):
         tr.data_source(path)[0]
     with pytest.raises(RefusedError, match=r"is not a `tf\.train\.SequenceExample`"):

@@ -336,7 +336,7 @@ class Elements:
 
     def only(self, features: str | Collection[str]) -> Elements:
         """The same form with only these features of the schema."""
-        chosen = (features,) if isinstance(features, str) else features
+        chosen = (features,) if isinstance(features, str) else tuple(features)
         known = None if self.columns is None else [each.name for each in self.columns]
         expect_features(chosen, known)
         columns = tuple(each for each in self.columns or () if each.name in chosen)
@@ -419,20 +419,18 @@ def _values(
     if not fits:
         return None
     is_scalar = column.is_fixed and not column.shape
+    values: npt.NDArray[Any] = found.integers
     if slot.kind is Kind.BYTES:
         pieces = zip(found.start.tolist(), found.stop.tolist(), strict=True)
-        values = [memory[start:stop] for start, stop in pieces]
+        texts = [memory[start:stop] for start, stop in pieces]
         if is_scalar:
-            return values
-        boxes = np.empty((len(values), 1), object)
-        boxes[:, 0] = values
-        return [each.copy().reshape(column.shape) for each in boxes]
-    numbers: npt.NDArray[Any] = found.integers
-    if slot.kind is Kind.FLOAT:  # packed numbers
+            return texts
+        values = np.array(texts, object)
+    elif slot.kind is Kind.FLOAT:  # packed numbers
         places = found.start[:, np.newaxis] + np.arange(4 * slot.values)
         packed = np.frombuffer(memory, np.uint8)[places].view("<f4")
-        numbers = packed.astype(np.float32, copy=False)
+        values = packed.astype(np.float32, copy=False)
     if is_scalar:
-        return numbers.reshape(-1)
+        return values.reshape(-1)
     # Copies, so that keeping an element does not keep its whole block.
-    return [row.copy().reshape(column.shape) for row in numbers.reshape(len(found.start), -1)]
+    return [row.copy() for row in values.reshape(len(found.start), *column.shape)]
