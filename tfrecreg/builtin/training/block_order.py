@@ -29,7 +29,6 @@ RecordNumbers = npt.NDArray[np.int64]
 _ROUNDS = 16
 """Rounds of the network. With fewer, some permutations of five or six numbers are too frequent."""
 _PREFIX = "tfrecreg order v1"
-_MAX = 2**62
 _MIX_1, _MIX_2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _SHIFT_1, _SHIFT_2, _SHIFT_3 = np.uint64(30), np.uint64(27), np.uint64(31)
 _ALL_BITS = (1 << 64) - 1
@@ -41,13 +40,11 @@ class Permutation:
     """The permutation of the numbers from 0 to `size` - 1 for a seed and an epoch."""
 
     def __init__(self, size: int, seed: int, epoch: int) -> None:
-        if not 0 <= size < _MAX:
-            raise ValueError(f"expected a size from 0 to {_MAX - 1}, found {size}")
         self._size = size
         root = isqrt(size)
         left = max(1, root + (root * root < size))
         self._left = np.uint64(left)
-        self._right = np.uint64(max(1, -(-size // left)))
+        self._right = np.uint64(-(-size // left))
         text = f"{_PREFIX}\n{seed}\n{epoch}\n{size}\n"
         keys = blake3(text.encode("ascii")).digest(8 * _ROUNDS)
         self._keys = np.frombuffer(keys, "<u8").astype(np.uint64)
@@ -155,7 +152,7 @@ class BlockShuffle:
         self._names = f"{_BLOCK_ORDER_PREFIX}\n{seed}\n{epoch}\n{blocks.records}\n"
         self._count = -(-records // blocks.records)
         self._permuted = Permutation(self._count, self._seed_of("blocks"), 0)
-        self._window = min(blocks.records * blocks.window, max(1, records))
+        self._window = min(blocks.records * blocks.window, records)
 
     def _seed_of(self, what: str) -> int:
         return int.from_bytes(blake3(f"{self._names}{what}\n".encode("ascii")).digest(8), "little")
@@ -298,7 +295,7 @@ class Draws:
 
     def __call__(self, places: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """The records of these draws."""
-        total = self._ends[-1] if len(self._ends) else np.int64(0)
+        total = self._ends[-1]
         bits = mix(places.astype(np.uint64) * _GOLDEN, self._key) >> _TO_53_BITS
         points = np.floor(bits * 2.0**-_BITS * float(total)).astype(np.int64)
         # A fraction next to 1 may be rounded to the total, which belongs to no record.

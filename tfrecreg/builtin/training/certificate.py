@@ -297,7 +297,7 @@ def share(places: int, host: int, hosts: int, drop_remainder: bool = False) -> i
     """The number of places that one host gets. If `drop_remainder` is true, all hosts get the same
     number.
     """
-    return places // hosts if drop_remainder else max(0, -(-(places - host) // hosts))
+    return places // hosts if drop_remainder else -(-(places - host) // hosts)
 
 
 def integer_of(name: str, value: Any) -> int:

@@ -52,8 +52,8 @@ def _decoded(feature: str, data: bytes, decode: DecodeAsIs) -> npt.NDArray[Any]:
 
 def fitting(decode: Decode | None, form: Elements) -> DecodeAsIs | None:
     """Return a decoder that also converts images to the size and channels of `form`."""
-    if decode is None or (form.size.size is None and not form.size.channels):
-        return decode
+    if decode is None:
+        return None
     sized = decode if form.size.size is None else partial(_fitted, decode, form.size)
     if not form.size.channels:
         return sized

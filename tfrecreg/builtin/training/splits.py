@@ -278,8 +278,7 @@ class SplitRecords:
         count = 0
         for event in scan(shard.storage, shard.path):
             if isinstance(event, Fault):
-                at = 0 if event.record is None else event.record
-                number = start + min(at, entry.records - 1)
+                number = start + min(event.record or 0, entry.records - 1)
                 why = f"{event.code}: {event.detail}"
                 return f"{self.named(number)} is damaged: {why}{self.key(number)}"
             if isinstance(event, RecordBatch):

@@ -150,10 +150,8 @@ def golden_step(places: int) -> int:
     quotients. The smaller this sum, the more even the rotation.
     """
     golden = (isqrt(5 * places * places) - places) // 2
-    nearby = (
-        each for each in range(max(1, golden), golden + _CANDIDATES) if gcd(each, places) == 1
-    )
-    return min(nearby, key=lambda step: _quotients(step % places, places), default=1)
+    nearby = (each for each in range(golden, golden + _CANDIDATES) if gcd(each, places) == 1)
+    return min(nearby, key=lambda step: _quotients(step % places, places))
 
 
 def _quotients(step: int, places: int) -> int:
@@ -209,8 +207,6 @@ def temperature_weights(records: Sequence[int], temperature: float) -> list[Frac
 
 def _root(number: int, degree: int) -> int:
     """The largest integer whose `degree`-th power is at most `number`, by Newton's method."""
-    if degree == 1 or number == 0:
-        return number
     guess = 1 << -(-number.bit_length() // degree)  # at least the root
     while True:
         better = ((degree - 1) * guess + number // guess ** (degree - 1)) // degree
