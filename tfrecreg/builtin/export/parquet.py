@@ -48,7 +48,7 @@ from tfrecreg.api import (
 )
 from tfrecreg.builtin.export.connectors import usable_names
 
-_KEY, _SPLIT, _REST = "__key__", "__split__", "__rest__"
+_RESERVED = _KEY, _SPLIT, _REST = "__key__", "__split__", "__rest__"
 _GROUP_ROWS, _GROUP_BYTES = 10_000, 32 << 20
 """Maximum number of rows and of payload bytes of a row group, which is held in memory."""
 _KINDS = {"BYTES": Kind.BYTES, "FLOAT": Kind.FLOAT, "INT": Kind.INT64}
@@ -111,12 +111,12 @@ class ParquetExporter(RecordExporter):
             "labels": {name: list(names) for name, names in manifest.labels.items()},
         }
         text = json.dumps(metadata, sort_keys=True)
-        schema, reserved = self.dataset.schema, frozenset((_KEY, _SPLIT, _REST))
+        schema = self.dataset.schema
         if not self.options.huggingface:
-            return ParquetFormat(schema_columns(schema, reserved), text)
+            return ParquetFormat(schema_columns(schema), text)
         texts = text_features(self.dataset, schema)
-        columns = schema_columns(schema, reserved, with_images=True, texts=texts)
-        hub, replaced = hub_metadata(columns, manifest.labels, (_KEY, _SPLIT), _REST)
+        columns = schema_columns(schema, with_images=True, texts=texts)
+        hub, replaced = hub_metadata(columns, manifest.labels)
         if replaced:
             self._notes = [
                 f"some class names of {listed(replaced)} were replaced by numbers for Hugging "
@@ -335,11 +335,7 @@ class FeatureColumn:
 
 
 def schema_columns(
-    schema: Schema,
-    reserved: frozenset[str],
-    *,
-    with_images: bool = False,
-    texts: frozenset[str] = frozenset(),
+    schema: Schema, *, with_images: bool = False, texts: frozenset[str] = frozenset()
 ) -> tuple[FeatureColumn, ...]:
     """The columns for the features to which a schema gives a type, sorted by name."""
     rules = {each.name: each for each in schema.features}
@@ -352,7 +348,7 @@ def schema_columns(
             is_image=with_images and rule.kind == "BYTES" and rule.is_image,
         )
         for name, rule in sorted(rules.items())
-        if rule.kind in _KINDS and not rule.levels and name and name not in reserved
+        if rule.kind in _KINDS and not rule.levels and name and name not in _RESERVED
     )
 
 
@@ -374,14 +370,11 @@ _DTYPES = {Kind.BYTES: "binary", Kind.INT64: "int64", Kind.FLOAT: "float32"}
 
 
 def hub_metadata(
-    columns: Sequence[FeatureColumn],
-    labels: Mapping[str, Sequence[str]],
-    texts: Sequence[str],
-    rest: str,
+    columns: Sequence[FeatureColumn], labels: Mapping[str, Sequence[str]]
 ) -> tuple[str, list[str]]:
     """The metadata as JSON, and the features for which class names had to be replaced."""
     replaced = []
-    features: dict[str, Any] = {name: _value("string") for name in texts}
+    features: dict[str, Any] = {name: _value("string") for name in (_KEY, _SPLIT)}
     for column in columns:
         names, count = usable_names(labels.get(column.name, ()))
         if column.is_image:
@@ -395,7 +388,7 @@ def hub_metadata(
         if not column.is_scalar:
             feature = {"feature": feature, "_type": "Sequence"}
         features[column.name] = feature
-    features[rest] = _value("binary")
+    features[_REST] = _value("binary")
     return json.dumps({"info": {"features": features}}), replaced
 
 

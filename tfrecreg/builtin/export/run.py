@@ -236,7 +236,7 @@ def _records(dataset: ExportedDataset, written: Sequence[ExportedShard] | None) 
     splits = {split.name: split.records for split in dataset.manifest.splits}
     if written is None:
         return splits
-    found = Counter({each.entry.split: 0 for each in written})
+    found = Counter[str]()
     for each in written:
         found[each.entry.split] += each.entry.records
     return {name: found[name] for name in splits if found[name]}

@@ -53,6 +53,7 @@ from tfrecreg.builtin.export.connectors import (
     require_expressible,
     version_notes,
 )
+from tfrecreg.builtin.export.records import ArrayRecordFormat
 
 FileFormat = Literal["tfrecord", "array_record"]
 
@@ -88,7 +89,7 @@ class TfdsRecords(RecordFormat):
         seen = Seen({name: ImagesSeen() for name in self.images})
         made = self._made(task, records, seen)
         if self.file_format == "array_record":
-            self._arrays().write(task, made)
+            ArrayRecordFormat().write(task, made)
         else:
             write_records(task, (each.payload for each in made))
         return seen
@@ -96,7 +97,7 @@ class TfdsRecords(RecordFormat):
     def read(self, task: ShardToExport) -> Iterator[bytes]:
         """The canonical payloads of the dataset, in order."""
         if self.file_format == "array_record":
-            payloads = self._arrays().read(task)
+            payloads = ArrayRecordFormat().read(task)
         else:
             payloads = map(canonical, written_records(task))
         for payload in payloads:
@@ -128,12 +129,6 @@ class TfdsRecords(RecordFormat):
             payload = encode(features) if self.boxes else record.payload
             seen.payload_bytes += len(payload)
             yield ShardRecord(record.number, payload)
-
-    def _arrays(self) -> Any:
-        # The library belongs to an extra, which the other format does not need.
-        from tfrecreg.builtin.export.records import ArrayRecordFormat
-
-        return ArrayRecordFormat()
 
 
 def _join(prefix: str, features: dict[str, Feature], where: str) -> None:
@@ -271,7 +266,7 @@ def dataset_info(
     dataset: ExportedDataset,
     supervised: tuple[str, str] | None,
     shards: Sequence[ExportedShard],
-    file_format: FileFormat = "tfrecord",
+    file_format: FileFormat,
 ) -> Json:
     """The content of `dataset_info.json`."""
     manifest, config, version = dataset.manifest, dataset.config, dataset.version

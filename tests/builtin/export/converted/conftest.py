@@ -86,8 +86,7 @@ FORMATS: dict[str, Callable[[], RecordFormat]] = {
 
 
 def parquet(schema: str) -> ParquetFormat:
-    reserved = frozenset(("__key__", "__split__", "__rest__"))
-    return ParquetFormat(schema_columns(parse_schema(schema, "x"), reserved), "{}")
+    return ParquetFormat(schema_columns(parse_schema(schema, "x")), "{}")
 
 
 def webdataset(schema: str, labels: Mapping[str, Sequence[str]] = {}) -> WebDatasetFormat:
