@@ -28,13 +28,6 @@ def test_every_name_is_there_and_once() -> None:
             getattr(tr, name)
 
 
-@pytest.mark.medium
-def test_a_registry_that_is_open_stands_for_its_folder(reg: tr.Registry) -> None:
-    assert tr.check("digits", registry=reg).status == "pass"
-    assert tr.diff("digits", "digits@1.0.0", registry=reg).same
-    assert tr.head("digits", registry=reg)[0].record == 0
-
-
 def test_one_target_gives_one_and_a_list_gives_a_list(reg: tr.Registry) -> None:
     shards = sorted(Path(reg.root, "data/digits").glob("*.tfrecord-*"))
     assert tr.check(shards[0]).shards == 1
