@@ -6,7 +6,10 @@ import io
 import json
 import pickle
 import random
+import sys
+from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -161,6 +164,18 @@ def test_a_stateful_loader_saves_and_restores_it(source: tfrecreg.DataSource, wo
 
 
 @pytest.fixture
+def torch(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """PyTorch, or NumPy in its place."""
+    try:
+        return import_module("torch")
+    except ModuleNotFoundError:
+        names = {"int64": np.int64, "uint8": np.uint8, "bool": np.bool_, "full": np.full}
+        found = SimpleNamespace(from_numpy=np.asarray, equal=np.array_equal, **names)
+        monkeypatch.setitem(sys.modules, "torch", found)
+        return found
+
+
+@pytest.fixture
 def texts(tmp_path: Path) -> tfrecreg.DataSource:
     registry = tfrecreg.init(tmp_path / "texts", with_dvc=False)
     data = [
@@ -178,8 +193,7 @@ def texts(tmp_path: Path) -> tfrecreg.DataSource:
     return found
 
 
-def test_lengths_are_padded_with_a_mask(texts: tfrecreg.DataSource) -> None:
-    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+def test_lengths_are_padded_with_a_mask(torch: Any, texts: tfrecreg.DataSource) -> None:
     elements = sorted(texts, key=lambda each: len(each[1]["tokens"]))[1:4]
     batch = pickle.loads(pickle.dumps(Collate(texts, text=["caption"])))(elements)
     assert batch["tokens"].tolist() == [[0, 1, 0, 0], [0, 1, 2, 0], [0, 1, 2, 3]]
@@ -194,8 +208,8 @@ def test_lengths_are_padded_with_a_mask(texts: tfrecreg.DataSource) -> None:
     assert (fixed["tokens"].shape, fixed["tokens/mask"].sum().item()) == ((3, 9), 9)
 
 
+@pytest.mark.usefixtures("torch")
 def test_values_that_do_not_fit_are_refused(texts: tfrecreg.DataSource) -> None:
-    pytest.importorskip("torch", reason="PyTorch is not installed")
     with pytest.raises(RefusedError, match="`tokens` has 6 values, and `pad_to` allows 3"):
         Collate(texts, pad_to={"tokens": 3})(list(texts))
     with pytest.raises(RefusedError, match=r"a value of `caption` is not UTF-8: .* at byte 0"):
@@ -206,8 +220,7 @@ def test_values_that_do_not_fit_are_refused(texts: tfrecreg.DataSource) -> None:
         Collate(texts, text=["tokens"])
 
 
-def test_images_are_one_tensor_or_padded(source: tfrecreg.DataSource) -> None:
-    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+def test_images_are_one_tensor_or_padded(torch: Any, source: tfrecreg.DataSource) -> None:
     elements = source.__getitems__([3, 5])
     batch = Collate(source)(elements)
     assert batch["image/encoded"].shape == (2, 28, 28, 1)
@@ -222,9 +235,9 @@ def test_images_are_one_tensor_or_padded(source: tfrecreg.DataSource) -> None:
     assert batch["image/encoded"][0, 20:].sum() == 0
 
 
+@pytest.mark.usefixtures("torch")
 def test_images_of_other_channels_are_refused(source: tfrecreg.DataSource) -> None:
     """Padded with zeros, gray would become red."""
-    pytest.importorskip("torch", reason="PyTorch is not installed")
     elements = source.__getitems__([3, 5])
     elements[0]["image/encoded"] = np.repeat(elements[0]["image/encoded"], 3, axis=-1)
     for pad in (False, True):
@@ -232,8 +245,7 @@ def test_images_of_other_channels_are_refused(source: tfrecreg.DataSource) -> No
             Collate(source, pad_images=pad)(elements)
 
 
-def test_several_images_of_a_record_are_lists(tmp_path: Path) -> None:
-    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+def test_several_images_of_a_record_are_lists(torch: Any, tmp_path: Path) -> None:
     image = pytest.importorskip("PIL.Image", reason="the extra `images` is not installed")
     out = io.BytesIO()
     image.fromarray(np.full((2, 3), 7, np.uint8)).save(out, "PNG")
