@@ -94,13 +94,3 @@ def test_a_build_and_a_release_stand_for_their_references(reg: tr.Registry, tmp_
     assert tr.salvage(release, tmp_path / "out").shards == ()
     assert tr.export(release, tmp_path / "index", to="index").files
     assert tr.export("digits", tmp_path / "again", to="index", registry=reg).files
-
-
-def test_several_splits_are_a_tuple(reg: tr.Registry) -> None:
-    release = reg["digits@1.0.0"]
-    train, test = tr.data_source(release, ["train[:50]", "test"], decode=True)
-    assert (len(train), len(test)) == (50, 60)
-    assert train[0]["image/encoded"].shape == (28, 28, 1)
-    assert [len(each) for each in release.data_source(("test",), raw=True)] == [60]
-    with pytest.raises(UsageError, match="no split `tset`"):
-        tr.data_source(release, ["train", "tset"])

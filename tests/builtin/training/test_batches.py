@@ -43,12 +43,7 @@ def test_features_of_fixed_shape_are_stacked(digits_original: Path) -> None:
 
 
 def test_an_order_chooses_the_records(digits_original: Path) -> None:
-    source = tfrecreg.data_source("digits", "train", registry=digits_original, with_digest=True)
-    certificate = source.certificate()
-    for host in range(3):
-        for batch in source.batches(16, source.order(5, host=host, hosts=3)):
-            certificate.add(batch["record/digest"])
-    assert source.report(certificate).is_complete
+    source = tfrecreg.data_source("digits", "train", registry=digits_original)
     share = source.order(5)
     (batch,) = source.batches(4, share[:4])
     expected = [source[number]["image/class/label"] for number in share[:4]]

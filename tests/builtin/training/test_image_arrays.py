@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tfrecreg.builtin.training import images as image_arrays
+from tfrecreg.builtin.training.arrays import Elements, ImageSize
 from tfrecreg.core.plugins.decoders import Decoders
 from tfrecreg.core.values.errors import RefusedError
 
@@ -47,6 +48,20 @@ def test_tensorflow_decodes_the_same(mode: str) -> None:
     data = encoded(made("RGBA").convert("P") if mode == "P with alpha" else made(mode))
     theirs = tf.io.decode_image(data, expand_animations=False).numpy()
     assert np.array_equal(image_array("x", data, single=True), theirs)
+
+
+@pytest.mark.parametrize("channels", [1, 3, 4])
+def test_channels_are_converted_as_by_pillow(channels: int) -> None:
+    def converted(pixels: Any) -> Any:
+        form = Elements(size=ImageSize(channels=channels))
+        return image_arrays.fitting(lambda *_: pixels, form)("x", b"")
+
+    for mode in ("L", "LA", "RGB", "RGBA"):
+        expected = made(mode).convert({1: "L", 3: "RGB", 4: "RGBA"}[channels])
+        found = converted(np.asarray(made(mode)).reshape(6, 5, -1))
+        assert found.tolist() == np.asarray(expected).reshape(6, 5, channels).tolist()
+    for other in (PIXELS.astype(np.uint16), PIXELS[..., 0], np.repeat(PIXELS, 2, axis=-1)):
+        assert converted(other) is other
 
 
 def test_sixteen_bits_become_eight() -> None:

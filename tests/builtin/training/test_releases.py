@@ -86,7 +86,7 @@ def test_only_shards_of_the_named_splits_are_needed(digits_registry: Path) -> No
     for path in digits_registry.glob("data/digits/digits-test*"):
         path.unlink()
     assert len(tfrecreg.data_source("digits", "train", registry=digits_registry)) == 200
-    with pytest.raises(UsageError, match="2 of 2 shards of the split `test`"):
+    with pytest.raises(UsageError, match="2 of 2 shards of the split `test` of `digits` are miss"):
         tfrecreg.data_source("digits", "test", registry=digits_registry)
 
 
@@ -150,15 +150,6 @@ def test_bytes_that_are_elsewhere(digits_registry: Path) -> None:
         tfrecreg.data_source("digits@1.0.0", "train", registry=digits_registry)
 
 
-def test_an_incomplete_version(digits_registry: Path) -> None:
-    (digits_registry / TRAIN).unlink()
-    with pytest.raises(UsageError) as caught:
-        tfrecreg.data_source("digits", "train", registry=digits_registry)
-    assert caught.value.message.startswith(
-        "1 of 2 shards of the split `train` of `digits` are missing"
-    )
-
-
 def test_a_shard_of_another_size(digits_registry: Path) -> None:
     path = digits_registry / TRAIN
     data = path.read_bytes()
@@ -194,14 +185,11 @@ def test_digests_may_be_verified_first(digits_registry: Path) -> None:
     tfrecreg.data_source("digits@1.0.0", "train", registry=digits_registry, verify=True)
     path = digits_registry / TRAIN
     flip(path, path.stat().st_size - 1)
-    for split, sound in (("test", True), ("train", False)):
-        if sound:
-            tfrecreg.data_source("digits", split, registry=digits_registry, verify=True)
-            continue
-        with pytest.raises(RefusedError) as caught:
-            tfrecreg.data_source("digits", split, registry=digits_registry, verify=True)
-        assert "should have the blake3" in caught.value.message
-        assert caught.value.hint == "tfrecreg check digits"
+    tfrecreg.data_source("digits", "test", registry=digits_registry, verify=True)
+    with pytest.raises(RefusedError) as caught:
+        tfrecreg.data_source("digits", "train", registry=digits_registry, verify=True)
+    assert "should have the blake3" in caught.value.message
+    assert caught.value.hint == "tfrecreg check digits"
 
 
 def test_an_index_that_belongs_to_other_bytes(digits_registry: Path) -> None:

@@ -105,6 +105,15 @@ def test_keys_come_from_the_index(digits: Registry, tmp_path: Path) -> None:
     assert len(set(found)) == 200
 
 
+@pytest.mark.parametrize(("hub", "kind"), [("true", "string"), ("false", "binary")])
+def test_texts_need_no_declaration(place_build, tmp_path: Path, hub: str, kind: str) -> None:
+    pq: Any = pytest.importorskip("pyarrow.parquet")
+    registry = place_build({"train": [[{"raw": bytes_feature("é")}]]}, SCHEMA)
+    export(registry, "things", tmp_path / "out", to="parquet", options=[f"huggingface={hub}"])
+    schema = pq.read_schema(tmp_path / "out/data/train-00000-of-00001.parquet")
+    assert str(schema.field("raw").type.value_type) == kind
+
+
 @pytest.mark.slow
 def test_the_same_export_has_the_same_bytes_whatever_the_workers(
     digits: Registry, tmp_path: Path, to: str

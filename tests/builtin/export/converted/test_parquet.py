@@ -1,4 +1,4 @@
-"""Parquet files as pyarrow and pandas read them."""
+"""Parquet files as pyarrow reads them."""
 
 from __future__ import annotations
 
@@ -139,13 +139,3 @@ def test_the_metadata_says_where_the_records_are_from(write: Write) -> None:
     made = ParquetFormat((), json.dumps({"reference": "things@1.0.0"}))
     metadata = write([{}], made=made).schema_arrow.metadata
     assert json.loads(metadata[b"tfrecreg"]) == {"reference": "things@1.0.0"}
-
-
-def test_pandas_reads_it(write: Write, tmp_path: Path) -> None:
-    pandas = pytest.importorskip("pandas")
-    write([{"score": float_feature(0.5), "boxes": float_feature([1.0])}, {}], ["a", "b"])
-    frame = pandas.read_parquet(tmp_path / "stage/out")
-    assert list(frame["__key__"]) == ["a", "b"]
-    assert frame["score"][0] == 0.5
-    assert math.isnan(frame["score"][1])
-    assert list(frame["boxes"][0]) == [1.0]
