@@ -53,14 +53,14 @@ def test_a_size_is_reached_in_each_way(sides: tuple[int, int], channels: int) ->
     for fit in ("stretch", "crop", "pad"):
         assert fitted(image, size=(6, 10), fit=fit).shape == (6, 10, channels)
     short = fitted(image, size=3, fit="short-side").shape
-    assert min(short[:2]) == 3
-    assert short[2] == channels
+    assert (min(short[:2]), short[2]) == (3, channels)
 
 
 def test_a_crop_is_in_the_middle_and_padding_is_black() -> None:
-    image = ramp(4, 8)
+    image, tall = ramp(4, 8), ramp(8, 4)
     assert fitted(image, size=(4, 4), fit="crop").tolist() == image[:, 2:6].tolist()
+    assert fitted(tall, size=(4, 4), fit="crop").tolist() == tall[2:6].tolist()
     padded = fitted(image, size=(8, 8), fit="pad")
     assert padded[2:6].tolist() == image.tolist()
-    assert not padded[:2].any()
-    assert not padded[6:].any()
+    assert not padded[[0, 1, 6, 7]].any()
+    assert fitted(tall, size=(8, 8), fit="pad")[:, 2:6].tolist() == tall.tolist()
