@@ -23,7 +23,6 @@ from tfrecreg.api import (
     Example,
     ExportedDataset,
     ExportedShard,
-    Exporter,
     Feature,
     Folder,
     Kind,
@@ -195,8 +194,7 @@ class TfdsExporter(RecordExporter):
 
     def file_name(self, split: str, number: int, of: int) -> str:
         """The name with TFDS's suffix for the file format."""
-        name = Exporter.file_name(self, split, number, of)
-        head, _, tail = name.rpartition(".tfrecord-")
+        head, _, tail = super().file_name(split, number, of).rpartition(".tfrecord-")
         return f"{head}.{self.options.file_format}-{tail}"
 
     def format(self) -> TfdsRecords:
