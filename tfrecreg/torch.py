@@ -175,7 +175,7 @@ class Collate:
         text: Collection[str] = (),
     ) -> None:
         elements = source.elements
-        if elements.raw or elements.columns is None:
+        if elements.columns is None:
             raise UsageError("`Collate` needs elements of a source with a schema, not payloads")
         _torch()
         self._with_key = elements.with_key

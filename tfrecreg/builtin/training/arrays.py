@@ -322,7 +322,7 @@ class Elements:
     with_digest: bool = False
     """Whether elements carry the digest of their record, for a certificate."""
     columns: tuple[ArrayColumn, ...] | None = None
-    """The features of the schema; None without one."""
+    """The features of the schema; None without one, and for payloads."""
     sequence: bool = False
     """Whether the schema describes SequenceExamples."""
     images: tuple[str, ...] = ()

@@ -81,7 +81,7 @@ class ReadsBatches:
         chosen = self.order() if order is None else order
         numbers = numbers_of_batches(size, chosen, drop_remainder, global_batch)
         elements = self.elements
-        if elements.raw or elements.columns is None:
+        if elements.columns is None:
             raise UsageError(
                 f"no schema says which features of `{self.name}` can be stacked: use "
                 "`__getitems__`, which returns a list of elements"
