@@ -8,12 +8,9 @@ from pathlib import Path
 import pytest
 from statistics_support import (
     IMAGES,
-    alike_examples,
-    dealt,
     ours,
     write,
 )
-from tests_support import flip
 
 from tfrecreg.builtin.statistics.collect import StatisticsCollector, StatisticsVisitor
 from tfrecreg.core.check.scan.run import run_scan
@@ -73,15 +70,6 @@ def test_an_example_that_no_encoder_writes_is_in_the_statistics(tmp_path: Path) 
     image, number = found.proto.datasets[0].features
     assert (image.bytes_stats.min_num_bytes, image.bytes_stats.max_num_bytes) == (9000, 9000)
     assert number.num_stats.common_stats.num_non_missing == 1
-
-
-def test_damaged_records_are_left_out_and_counted(tmp_path: Path) -> None:
-    pattern = write(tmp_path, *dealt(alike_examples(100), 1))
-    (path,) = tmp_path.iterdir()
-    flip(path, 40)
-    found = ours(pattern)
-    assert (found.examples, found.left_out.damaged) == (99, 1)
-    assert str(found.left_out) == "1 damaged"
 
 
 def test_records_too_large_to_be_held_are_left_out_and_counted() -> None:

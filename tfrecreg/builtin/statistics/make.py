@@ -176,8 +176,14 @@ class StatsOfCheck:
                 f"`{target.name}` has no Examples to compute statistics from: "
                 f"{left_out or 'it has no records'}"
             )
+        summaries = [tuple(summarize(each.proto)) for each in everything]
+        names = sorted({feature.name for summary in summaries for feature in summary})
+        chosen = _chosen(target.name, names, features)
         splits = (
-            SplitStats(each, _chosen(each, features), each.split not in made) for each in everything
+            SplitStats(
+                each, tuple(one for one in summary if one.name in chosen), each.split not in made
+            )
+            for each, summary in zip(everything, summaries, strict=True)
         )
         return Stats(target.name, tuple(splits))
 
@@ -201,28 +207,24 @@ def _contents(target: Target) -> dict[str, str]:
     """The content digests of the splits whose shards are all present."""
     if target.manifest is None:
         return {}
-    here = [shard.name for shard in target.shards]
+    here = {shard.name for shard in target.shards}
     missing = {entry.split for entry in target.manifest.shards if entry.path not in here}
     wanted = {shard.split for shard in target.shards} - missing
     return {each.name: each.content for each in target.manifest.splits if each.name in wanted}
 
 
-def _chosen(statistics: SplitStatistics, globs: Sequence[str]) -> tuple[FeatureSummary, ...]:
-    features = tuple(summarize(statistics.proto))
-    if not globs:
-        return features
-    names = [feature.name for feature in features]
+def _chosen(target: str, names: Sequence[str], globs: Sequence[str]) -> set[str]:
+    """The names that match any of the globs; all names if there are no globs."""
+    chosen = set(() if globs else names)
     for glob in globs:
-        if not fnmatch.filter(names, glob):
+        found = fnmatch.filter(names, glob)
+        if not found:
             raise UsageError(
-                f"no feature of `{statistics.split}` matches `{glob}`{did_you_mean(glob, names)}; "
+                f"no feature of `{target}` matches `{glob}`{did_you_mean(glob, names)}; "
                 f"it has {listed(names, most=10)}"
             )
-    return tuple(
-        feature
-        for feature in features
-        if any(fnmatch.fnmatchcase(feature.name, glob) for glob in globs)
-    )
+        chosen.update(found)
+    return chosen
 
 
 def stats(
