@@ -33,12 +33,6 @@ def test_a_hostile_name_stays_in_its_place(name: str, plain: list[str]) -> None:
         assert " ".join(safe(name).split()) in page.text
 
 
-def test_the_same_reports_give_the_same_bytes() -> None:
-    reports = [hostile_report("a"), hostile_report("b")]
-    first = render_page(Surveys().page(reports))
-    assert render_page(Surveys().page(reports)) == first
-
-
 def test_accepted_findings_have_their_waiver() -> None:
     page = read_page(render_page(Surveys().page([hostile_report("x")])))
     assert "Accepted by ax until 2031-01-31: bx" in page.text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import math
 import re
 import shutil
 import subprocess
@@ -25,8 +26,9 @@ from statistics_support import needs_tfdv
 import tfrecreg
 from tfrecreg.builtin.pages.collect import Surveys, make_page
 from tfrecreg.builtin.pages.make import diff_page, render_page
-from tfrecreg.core.images.svg import Bars
+from tfrecreg.core.images.svg import Bars, Scatter
 from tfrecreg.core.registry.find import find_target
+from tfrecreg.core.schema.labels import OBJECT_LABEL
 from tfrecreg.core.values.errors import UsageError
 from tfrecreg.core.values.findings import Location
 from tfrecreg.core.workers.local import LocalEngine
@@ -199,6 +201,41 @@ def test_records_without_images(tmp_path: Path, count: int) -> None:
     assert "1.5, 2" in page.text
 
 
+def objects(image: bytes, widths: list[float], labels: list[int]) -> dict[str, object]:
+    zeros, ones = np.zeros(len(widths), np.float32), np.ones(len(widths), np.float32)
+    sides = {"xmin": zeros, "xmax": np.array(widths, np.float32), "ymin": zeros, "ymax": ones}
+    boxes: dict[str, object] = {f"image/object/bbox/{name}": each for name, each in sides.items()}
+    return {"image/encoded": image, OBJECT_LABEL: np.array(labels, np.int64), **boxes}
+
+
+def test_objects_and_sizes_of_images_are_counted(tmp_path: Path) -> None:
+    records = [
+        objects(png(8, 4), [1e-9, 0.5, math.inf, math.nan], [3, 3, 4, 3]),
+        objects(png(8, 4), [0.0011], [4]),
+        objects(png(2, 9), [], []),
+        *({"image/encoded": png(6, 1 + number % 2)} for number in range(20)),
+    ]
+    (target,) = make_page(write(tmp_path / "x.tfrecord", records)).targets
+    assert target.figures[3:] == (
+        ("Classes", "2", "most frequent: 3, 60\N{NO-BREAK SPACE}%"),
+        ("Image size", "6 × 2", "median, 4 sizes"),
+        ("Objects", "5", "1.7 for each image"),
+    )
+    _, sizes = target.charts
+    assert isinstance(sizes, Scatter)
+    assert sizes.points == ((6, 1, 10), (6, 2, 10), (8, 4, 2), (2, 9, 1))
+    per_image, shares = target.more_charts
+    assert isinstance(per_image, Bars)
+    assert isinstance(shares, Bars)
+    assert (per_image.labels, per_image.series) == (tuple("01234"), (("", (1, 1, 0, 0, 1)),))
+    assert shares.labels[::11] == ("from 2.2e-05 %", "from 0.1 %")
+    assert shares.series == (("", (1, *[0] * 10, 1, *[0] * 7, 2)),)
+    sample, extremes = target.galleries
+    assert [each.label for each in sample.records[:2]] == ["3 × 3, 4", "4"]
+    assert [each.record for each in extremes.records] == [0, 1, 2]
+    assert extremes.tags == (*["largest, tallest, most objects"] * 2, "largest, tallest")
+
+
 def test_a_page_of_nothing_and_one_of_many_findings(tmp_path: Path) -> None:
     empty = read_page(tfrecreg.report(write(tmp_path / "empty.tfrecord", [])).html)
     assert empty.headings[1:] == ["Verdict", "Findings"]
@@ -299,6 +336,9 @@ def test_a_release_that_is_elsewhere_has_a_page_that_says_so(
     assert "Incomplete" in page.text
     assert "content digest" in page.text
     assert page.images == 0
+    (root / "registry/digits/1.0.0/manifest.json").write_text("{}")
+    damaged = tfrecreg.open(root).site(tmp_path / "damaged")
+    assert [(each.target, each.status) for each in damaged.reports] == [("digits", "error")]
 
 
 @on_linux

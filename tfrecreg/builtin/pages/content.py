@@ -175,7 +175,7 @@ def figures_of(
     yield from _images(whole.sizes)
     if whole.objects:
         total = sum(number * images for number, images in whole.objects.items())
-        mean = total / max(sum(whole.objects.values()), 1)
+        mean = total / sum(whole.objects.values())
         yield "Objects", f"{total:,}", f"{mean:.1f} for each image"
 
 

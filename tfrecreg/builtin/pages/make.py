@@ -244,6 +244,7 @@ def site(
                     pages[version.name] = _page(version, engine, progress)
             except TfrecregError as error:
                 problem = f"{error.message}: {error.hint}" if error.hint else error.message
+                reports.append(error_report(dataset.name, error))
             releases = {name.partition("@")[2]: _file(name) for name in pages if "@" in name}
             links = {version: place.partition("/")[2] for version, place in releases.items()}
             for name, page in pages.items():

@@ -289,8 +289,8 @@ class SurveyVisitor(Visitor):
         self._survey.keep_extreme("objects", (pick._replace(order=-len(xmin)),))
         with np.errstate(all="ignore"):
             area = (xmax - xmin) * (ymax - ymin)
-            bins = np.floor(np.log10(area[area > 0]) * 3).astype(np.int64) + _BINS
-        for each in np.clip(bins, 0, _BINS - 1).tolist():
+            bins = np.floor(np.log10(area[area > 0]) * 3) + _BINS
+        for each in np.clip(bins, 0, _BINS - 1).astype(np.int64).tolist():
             self._survey.areas[each] += 1
 
 
