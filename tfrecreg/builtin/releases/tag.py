@@ -84,8 +84,8 @@ def _tag(release: Release, stage: str | None, revision: str | None) -> TagResult
     if _is_there(tags, wanted, commit, name):
         there.append(wanted)
     else:
-        change = release.manifest.release.change if release.manifest.release is not None else None
-        reasons = "\n".join(f"- {safe(each)}" for each in change.reasons) if change else ""
+        assert release.manifest.release is not None
+        reasons = "\n".join(f"- {safe(each)}" for each in release.manifest.release.change.reasons)
         git.create_tag(root, wanted, commit, f"Release {release.name}\n\n{reasons}\n")
         made.append(wanted)
     if stage is not None:
@@ -138,7 +138,7 @@ def _commit_of(release: Release, revision: str | None) -> str:
         )
     if revision is not None:
         commit = git.find_commit(root, revision)
-        missing = _lacks(release, commit)
+        missing = _lacks(release, commit, frozen.dvc)
         if missing:
             raise UsageError(f"commit {commit[:12]} does not hold `{release.name}`: {missing}")
         return commit
@@ -146,7 +146,7 @@ def _commit_of(release: Release, revision: str | None) -> str:
     commits = [each.commit for each in git.touches(root, folder, *pointers)]
     missing = "it is in no commit yet"
     for commit in dict.fromkeys(reversed(commits)):
-        missing = _lacks(release, commit)
+        missing = _lacks(release, commit, frozen.dvc)
         if not missing:
             return commit
     raise UsageError(
@@ -155,7 +155,7 @@ def _commit_of(release: Release, revision: str | None) -> str:
     )
 
 
-def _lacks(release: Release, commit: str) -> str:
+def _lacks(release: Release, commit: str, expected: str) -> str:
     """What is missing or different in a commit; empty if it has everything."""
     root = release.registry.storage.root
     path = f"{layout.release_folder(release.dataset.name, release.version)}/{MANIFEST_NAME}"
@@ -168,8 +168,6 @@ def _lacks(release: Release, commit: str) -> str:
         return error.message
     if found != release.manifest.digest:
         return f"`{path}` differs there"
-    frozen = release.manifest.release
-    expected = frozen.dvc if frozen is not None else None
     folder = layout.build_folder(release.dataset.name)
     pointers = tracker().pointers(folder)
     for place in pointers:
@@ -177,7 +175,7 @@ def _lacks(release: Release, commit: str) -> str:
         if pointer is not None and tracker().named(pointer, place, folder) == expected:
             return ""
     neither = " nor ".join(f"`{each}`" for each in pointers)
-    return f"neither {neither} points to {(expected or '')[:16]}…"
+    return f"neither {neither} points to {expected[:16]}…"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -377,11 +377,6 @@ class Reading:
             reader.close()
 
 
-def alone(places: Places, *, after: bool) -> Pairs:
-    """Pairs for examples that only one side has."""
-    return Pairs(_NOWHERE, places) if after else Pairs(places, _NOWHERE)
-
-
 def read_there(task: _Task[R]) -> R:
     """Run one pass over some records, in a worker."""
     function, before, after, pairs = task
@@ -424,7 +419,7 @@ def follow_images(
     if not images or not (len(pairs) or (len(gone) and len(new))):
         return matched
     first, second = np.concatenate((gone, pairs.before)), np.concatenate((new, pairs.after))
-    groups = alone(first, after=False), alone(second, after=True)
+    groups = Pairs(first, _NOWHERE), Pairs(_NOWHERE, second)
     parts: list[list[_Digests]] = [[], []]
     run = reading.run(partial(digest_images, images=images), *groups)
     with working(progress, "comparing images", len(first) + len(second)), closing(run) as results:

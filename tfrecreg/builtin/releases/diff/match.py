@@ -253,9 +253,7 @@ def match(before: Side, after: Side, progress: Progress = SILENT) -> Matched:
             added=np.sort(example_places(left.after)),
             # A split without indexes is still known if the manifests show that it is the same.
             unknown=tuple(
-                name
-                for name in sorted(unknown)
-                if name not in contents[0] or contents[0][name] != contents[1].get(name)
+                name for name in sorted(unknown) if contents[0].get(name) != contents[1].get(name)
             ),
         )
 
