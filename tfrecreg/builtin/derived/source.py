@@ -106,7 +106,7 @@ class RecordSelection:
                 # Needs DuckDB, which only a condition uses.
                 from tfrecreg.builtin.query.where import matching_records
 
-                matching = matching_records(parent.target(), self._options.where, listed=True)
+                matching = matching_records(parent.target(), self._options.where)
             for number, shard in enumerate(parent.shards):
                 index = parent.index(shard)
                 numbers = np.arange(len(index)) if matching is None else matching[number]

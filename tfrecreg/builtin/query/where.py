@@ -41,11 +41,9 @@ def choosing_records(
     _expect_unchanged(read)
 
 
-def matching_records(
-    target: Target, where: str, *, listed: bool = False
-) -> list[NDArray[np.int64]]:
-    """Like :func:`choosing_records`, for callers that verify the shards themselves."""
-    return _chosen(target, where, listed=listed)[0]
+def matching_records(target: Target, where: str) -> list[NDArray[np.int64]]:
+    """Like :func:`choosing_records`, for shards that match the manifest and do not change."""
+    return _chosen(target, where, listed=True)[0]
 
 
 def _chosen(
