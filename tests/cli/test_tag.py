@@ -107,3 +107,6 @@ def test_a_stage_is_a_reference_to_the_release_in_it(cli, here: Path) -> None:
         assert cli("schema", "show", reference).code == 0
     assert cli("schema", "check", "digits#prod", "--json").json["against"] == []
     assert cli("build", "digits", "--base", "digits#prod").code == 0
+    yanked = cli("yank", "digits@1.0.0", "--reason", "wrong")
+    assert "tagged digits@v1.0.0! at commit " in yanked.out
+    assert yanked.err.endswith("  git push origin 'digits@v1.0.0!'\n")

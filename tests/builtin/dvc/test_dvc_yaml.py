@@ -88,16 +88,6 @@ def test_a_new_file_holds_our_stages_alone() -> None:
     assert put(made.text, ours("a")) == Edited(text=made.text)
 
 
-def test_stages_are_added_below_those_of_others() -> None:
-    made = put(STRANGERS, ours("a"))
-    assert made.added == ("build-a",)
-    assert load(made.text) == {
-        **load(STRANGERS),
-        "stages": {**load(STRANGERS)["stages"], **ours("a")},
-    }
-    assert comments(made.text) == comments(STRANGERS)
-
-
 def test_an_update_changes_the_lines_of_that_stage_only() -> None:
     both = {**ours("a"), **ours("b")}
     before = put(STRANGERS, both).text
@@ -149,6 +139,7 @@ def test_a_stage_of_a_stranger_under_our_name_is_not_touched() -> None:
         'stages:\n  "a":\n    cmd: |\n      # x\n\n      y\n\n',
         "stages:\n  a: {cmd: a}\n",
         "{stages: {a: {cmd: a}}}\n",
+        STRANGERS,
     ],
 )
 def test_layouts_that_can_be_edited(text: str) -> None:

@@ -81,10 +81,11 @@ def test_the_same_distribution_is_no_finding_and_its_distance_is_told(tmp_path) 
 
 
 def test_a_test_split_that_does_not_look_like_train_is_skew(tmp_path) -> None:
-    write_examples(tmp_path / "new-train.tfrecord-00000-of-00001", examples(0.5))
-    write_examples(tmp_path / "new-test.tfrecord-00000-of-00001", examples(0.1, seed=2))
-    report = compared(tmp_path)
-    assert features(report) == {"DRF002": ["height", "label"]}
+    train, test = examples(0.5, name="animal"), examples(0.1, seed=2, name="animal")
+    write_examples(tmp_path / "new-train.tfrecord-00000-of-00001", train)
+    write_examples(tmp_path / "new-test.tfrecord-00000-of-00001", test)
+    report = compared(tmp_path, LABELS.replace("label", "animal"))
+    assert features(report) == {"DRF002": ["animal", "height"]}
     assert {each.locations[0].split for each in report.findings} == {"test"}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from diff_support import SCHEMA, example, put_build, put_release
@@ -458,41 +459,41 @@ def test_the_first_twenty_are_shown_and_all_can_be_listed(compare) -> None:
     assert [each.key for each in result.records()] == [f"n{n:03d}" for n in range(50)]
 
 
-def test_a_damaged_record_is_not_compared_and_that_is_told(root, compare) -> None:
-    after = {**TWO, "train": [{"a": example(1), "b": example(2, width=int64_feature(1))}]}
-    compare(TWO, after)
-    shard = root / "versions/d/1.0.0/d-train.tfrecord-00000-of-00001"
-    second = 16 + int.from_bytes(shard.read_bytes()[:8], "little")
-    flip(shard, second + 20)
-    result = diff("d@1.0.0", "d", registry=root)
-    assert (result.compared, result.unread) == (0, 1)
-    assert "record 1 of `d-train.tfrecord-00000-of-00001`, at byte " in result.unread_reason
-    assert result.change.level == "major"
-    assert "1 example could not be compared: record 1 of " in result.change.reasons[1]
+def damaged(shard: Path) -> None:
+    flip(shard, 16 + int.from_bytes(shard.read_bytes()[:8], "little") + 20)
 
 
-def test_what_is_no_file_in_a_shards_place_is_not_compared_and_that_is_told(root, compare) -> None:
-    """It says something of the data, and of no machine that may do better at another try."""
-    after = {**TWO, "train": [{"a": example(1), "b": example(2, width=int64_feature(1))}]}
-    compare(TWO, after)
-    shard = root / "versions/d/1.0.0/d-train.tfrecord-00000-of-00001"
+def replaced_by_a_folder(shard: Path) -> None:
     shard.unlink()
     shard.mkdir()
-    result = diff("d@1.0.0", "d", registry=root)
-    assert (result.compared, result.unread) == (0, 1)
-    assert result.unread_reason.endswith("it is not a regular file")
 
 
-def test_bytes_that_are_those_of_another_build_are_not_compared(root, compare) -> None:
-    """A shard of the same sizes and other records: the index says that they are others'."""
-    after = {**TWO, "train": [{"a": example(1), "b": example(2, width=int64_feature(1))}]}
-    compare(TWO, after)
-    shard = root / "versions/d/1.0.0/d-train.tfrecord-00000-of-00001"
+def replaced_by_another(shard: Path) -> None:
+    """A shard of the same sizes: the index shows that the records are others."""
+    root = shard.parents[3]
     put_build(root, {"train": [{"a": example(1), "b": example(5)}]}, name="other")
     shard.write_bytes((root / "data/other/other-train.tfrecord-00000-of-00001").read_bytes())
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (damaged, "record 1 of `d-train.tfrecord-00000-of-00001`, at byte "),
+        (replaced_by_a_folder, "it is not a regular file"),
+        (replaced_by_another, "does not match its index"),
+    ],
+)
+def test_an_unreadable_record_is_not_compared(root, compare, capsys, change, reason) -> None:
+    after = {**TWO, "train": [{"a": example(1), "b": example(2, width=int64_feature(1))}]}
+    compare(TWO, after)
+    change(root / "versions/d/1.0.0/d-train.tfrecord-00000-of-00001")
     result = diff("d@1.0.0", "d", registry=root)
-    assert result.unread == 1
-    assert "does not match its index" in result.unread_reason
+    assert (result.compared, result.unread) == (0, 1)
+    assert reason in result.unread_reason
+    assert result.change.level == "major"
+    assert f"1 example could not be compared: {result.unread_reason}" in result.change.reasons
+    print_diff(Console(width=1000), result)
+    assert f"  1 example not compared: {result.unread_reason}\n" in capsys.readouterr().out
 
 
 def test_two_datasets_can_be_compared_and_have_no_next_number(root, compare) -> None:
