@@ -175,13 +175,16 @@ def test_the_difference_shows_the_records(digits_original: Path, tmp_path: Path)
 
 
 def test_the_difference_shows_every_record_of_a_repeated_key(tmp_path: Path) -> None:
-    put_build(tmp_path, {"train": [{"a": example(1)}, {"a": example(2)}]})
+    put_build(tmp_path, {"train": [{"a": example(1), "b": example(5)}, {"a": example(2)}]})
     put_release(tmp_path, "1.0.0")
     put_build(tmp_path, {"train": [{"a": example(3)}, {"a": example(4)}]})
     (target,) = make_page("d", registry=tmp_path, against="d@1.0.0").targets
     assert target.difference is not None
+    removed, *changed = target.difference.changes
+    assert removed.before is not None
+    assert (removed.before.key, removed.after) == ("b", None)
     for side in ("before", "after"):
-        shown = [getattr(change, side).shard for change in target.difference.changes]
+        shown = [getattr(change, side).shard for change in changed]
         assert sorted(shown) == [f"d-train.tfrecord-0000{number}-of-00002" for number in (0, 1)]
 
 

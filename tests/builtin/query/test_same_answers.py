@@ -57,6 +57,7 @@ def asked(target: object, sql: str) -> list[Any]:
     return [next(iter(row.values())) for row in tr.query(str(target), sql, progress=False).rows()]
 
 
+SIDES = ("xmin", "ymin", "xmax", "ymax")
 LOSSES = (0.5, NAN, 2.0, float("inf"), NAN, -0.0)
 
 
@@ -70,7 +71,7 @@ LOSSES = (0.5, NAN, 2.0, float("inf"), NAN, -0.0)
         ("loss = 'nan'::FLOAT", 2),
         ("loss BETWEEN 0 AND 1", 2),
         ("list_contains(grads, 'nan'::FLOAT)", 2),
-        ("smallest_box > 1", 4),
+        ("smallest_box > 0.9", 3),
         ("loss = (SELECT max(loss) FROM records)", 2),
     ],
 )
@@ -84,7 +85,7 @@ def test_conditions_see_nan(tmp_path: Path, where: str, wanted: int) -> None:
                     "grads": float_feature([0.0, loss]),
                     **{
                         f"image/object/bbox/{side}": float_feature(end)
-                        for side, end in (("xmin", 0), ("ymin", 0), ("xmax", loss), ("ymax", 1))
+                        for side, end in zip(SIDES, (0.25, 0.5, loss, 1), strict=True)
                     },
                 }
                 for loss in losses

@@ -259,9 +259,7 @@ def _judged(
         said = f"expected {expected.expected}, found {value_words(first[0], exact=True)}"
     else:
         said = f"expected {expected.expected}, which {broken:,} of {every:,} rows break"
-    if every == 1 and located == [
-        Location(detail=f"found {value_words(first[0])}" if first else None)
-    ]:
+    if every == 1 and located == [Location(detail=f"found {value_words(first[0])}")]:
         located = []  # the message has the value
     title = f"{safe(expected.message, limit=300)}; " if expected.message else ""
     return Finding(
