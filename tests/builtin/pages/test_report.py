@@ -213,20 +213,20 @@ def objects(image: bytes, widths: list[float], labels: list[int]) -> dict[str, o
 
 def test_objects_and_sizes_of_images_are_counted(tmp_path: Path) -> None:
     records = [
-        objects(png(8, 4), [1e-9, 0.5, math.inf, math.nan], [3, 3, 4, 3]),
+        objects(png(8, 4), [1e-9, 0.5, math.inf, math.nan], [3, 3, 4, 5]),
         objects(png(8, 4), [0.0011], [4]),
         objects(png(2, 9), [], []),
-        *({"image/encoded": png(6, 1 + number % 2)} for number in range(20)),
+        *({"image/encoded": png(1 + number % 2, 6)} for number in range(100)),
     ]
     (target,) = make_page(write(tmp_path / "x.tfrecord", records)).targets
     assert target.figures[3:] == (
-        ("Classes", "2", "most frequent: 3, 60\N{NO-BREAK SPACE}%"),
-        ("Image size", "6 × 2", "median, 4 sizes"),
+        ("Classes", "3", "most frequent: 3, 40\N{NO-BREAK SPACE}%"),
+        ("Image size", "2 × 6", "median, 4 sizes"),
         ("Objects", "5", "1.7 for each image"),
     )
     _, sizes = target.charts
     assert isinstance(sizes, Scatter)
-    assert sizes.points == ((6, 1, 10), (6, 2, 10), (8, 4, 2), (2, 9, 1))
+    assert sizes.points == ((1, 6, 50), (2, 6, 50), (8, 4, 2), (2, 9, 1))
     per_image, shares = target.more_charts
     assert isinstance(per_image, Bars)
     assert isinstance(shares, Bars)
@@ -234,9 +234,9 @@ def test_objects_and_sizes_of_images_are_counted(tmp_path: Path) -> None:
     assert shares.labels[::11] == ("from 2.2e-05 %", "from 0.1 %")
     assert shares.series == (("", (1, *[0] * 10, 1, *[0] * 7, 2)),)
     sample, extremes = target.galleries
-    assert [each.label for each in sample.records[:2]] == ["3 × 3, 4", "4"]
+    assert [each.label for each in sample.records[:2]] == ["3 × 2, 4, 5", "4"]
     assert [each.record for each in extremes.records] == [0, 1, 2]
-    assert extremes.tags == (*["largest, tallest, most objects"] * 2, "largest, tallest")
+    assert extremes.tags == (*["largest, widest, most objects"] * 2, "largest")
 
 
 def test_a_page_of_nothing_and_one_of_many_findings(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import insort
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
@@ -223,6 +223,10 @@ class SurveyVisitor(Visitor):
                     self._survey.name_classes(label, set(named))
                 else:
                     self._survey.unnamed.add(label)
+        if all(name in table.columns and table.columns[name][0].kind is Kind.FLOAT for name in BOX):
+            sides = (b"".join(tables.values(table, name)) for name in BOX)
+            rows = (np.frombuffer(side, "<f4").reshape(len(numbers), -1) for side in sides)
+            self._count_boxes([*rows], numbers)
         names = self._images.of(table.sample)
         if not names:
             return
@@ -280,13 +284,19 @@ class SurveyVisitor(Visitor):
 
     def _look_at_boxes(self, example: Example, pick: Pick) -> None:
         sides = [example.get(name) for name in BOX]
-        if any(side is None or side.kind is not Kind.FLOAT for side in sides):
+        if all(side is not None and side.kind is Kind.FLOAT for side in sides):
+            rows = [np.array([side.values]) for side in sides if side is not None]
+            self._count_boxes(rows, np.array([pick.record]))
+
+    def _count_boxes(self, sides: Sequence[npt.NDArray[Any]], numbers: _Ints) -> None:
+        """Count the boxes of records. For each of :data:`BOX`, `sides` has one row per record."""
+        if len({side.shape for side in sides}) > 1:
             return
-        xmin, xmax, ymin, ymax = (np.asarray(side.values) for side in sides if side is not None)
-        if not len(xmin) == len(xmax) == len(ymin) == len(ymax):
-            return
-        self._survey.objects[len(xmin)] += 1
-        self._survey.keep_extreme("objects", (pick._replace(order=-len(xmin)),))
+        xmin, xmax, ymin, ymax = (side.astype(np.float64) for side in sides)
+        count = xmin.shape[1]
+        self._survey.objects[count] += len(numbers)
+        first = (Pick(-count, self._shard, int(number)) for number in numbers[:_EXTREMES])
+        self._survey.keep_extreme("objects", first)
         with np.errstate(all="ignore"):
             area = (xmax - xmin) * (ymax - ymin)
             bins = np.floor(np.log10(area[area > 0]) * 3) + _BINS
