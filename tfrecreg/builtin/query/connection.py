@@ -18,13 +18,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from tfrecreg.builtin.query.catalog import (
-    arrow_module,
-    parquet,
-    sql_list,
-    sql_name,
-    sql_text,
-)
+from tfrecreg.builtin.query.catalog import arrow_module, parquet, sql_list, sql_name, sql_text
 from tfrecreg.core.values.errors import FailureError, UsageError
 from tfrecreg.core.values.text import safe
 

@@ -63,12 +63,9 @@ class RegistryValidator(Validator):
         self, target: Target, parts: Iterable[tuple[Shard, None]]
     ) -> Iterator[Finding | Measure]:
         del parts
-        if target.home is None:
-            return
-        from tfrecreg.builtin.releases.audit_history import (
-            audit,
-            parent_issues,
-        )  # bare files have no releases to examine
+        assert target.home is not None
+        # Imported here, because bare files have no releases to examine.
+        from tfrecreg.builtin.releases.audit_history import audit, parent_issues
 
         dataset, tally = Registry(target.home).dataset(target.dataset), Tally()
         found = audit(dataset)

@@ -24,13 +24,7 @@ from tfrecreg.builtin.statistics.sketches import (
 )
 from tfrecreg.builtin.statistics.summary import NOT_UTF8, messages
 from tfrecreg.core.example.model import Kind
-from tfrecreg.core.schema.definition import (
-    BoolDomain,
-    FloatDomain,
-    IntDomain,
-    OtherDomain,
-    Schema,
-)
+from tfrecreg.core.schema.definition import BoolDomain, FloatDomain, IntDomain, OtherDomain, Schema
 from tfrecreg.core.schema.proto import schema_message
 
 _Ints = NDArray[np.int64]

@@ -18,11 +18,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 from blake3 import blake3
 
-from tfrecreg.builtin.statistics.accumulate import (
-    Accumulator,
-    ExampleColumns,
-    Values,
-)
+from tfrecreg.builtin.statistics.accumulate import Accumulator, ExampleColumns, Values
 from tfrecreg.builtin.statistics.sketches import MAX_BYTES, value_key
 from tfrecreg.builtin.statistics.summary import parse_proto
 from tfrecreg.core.check.scan.interface import Need, Shard, Target, Validator, Visitor

@@ -20,11 +20,7 @@ from functools import cache
 from importlib.util import find_spec
 from typing import Any
 
-from tfrecreg.core.values.errors import (
-    FailureError,
-    MissingExtraError,
-    install_command,
-)
+from tfrecreg.core.values.errors import FailureError, MissingExtraError, install_command
 
 
 def missing_tfdv() -> MissingExtraError | None:

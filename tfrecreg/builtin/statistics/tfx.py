@@ -7,14 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from tfrecreg.api import (
-    ExportedShard,
-    Exporter,
-    Folder,
-    ShardToExport,
-    export_gzip,
-    safe,
-)
+from tfrecreg.api import ExportedShard, Exporter, Folder, ShardToExport, export_gzip, safe
 from tfrecreg.builtin.statistics.make import stats
 
 _EXAMPLES, _STATISTICS, _SCHEMA = "examples", "statistics", "schema/schema.pbtxt"
