@@ -70,11 +70,3 @@ def test_settings_of_the_user_change_nothing(tree: Path) -> None:
     for name, value in (("color.ui", "always"), ("log.follow", "true"), ("core.quotePath", "true")):
         git(tree, "config", name, value)
     assert [each.path for each in ours.touches(str(tree), "r")] == ["r/m"]
-
-
-def test_a_shallow_clone_is_told(tree: Path, tmp_path: Path) -> None:
-    commit(tree)
-    commit(tree)
-    assert not ours.is_shallow(str(tree))
-    git(tmp_path, "clone", "--quiet", "--depth=1", f"file://{tree}", "clone")
-    assert ours.is_shallow(str(tmp_path / "clone"))

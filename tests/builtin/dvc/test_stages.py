@@ -11,7 +11,6 @@ from registry_support import empty_registry, write
 
 from tfrecreg.builtin.dvc.pipeline import expect_pipeline, pipeline, stages_of
 from tfrecreg.core.registry.registry import Registry, open_registry
-from tfrecreg.core.values.config import next_expiry
 from tfrecreg.core.values.errors import UsageError
 
 TODAY = date(2026, 5, 1)
@@ -141,18 +140,12 @@ def test_a_key_that_was_added_since_is_refused_by_the_gate(tmp_path: Path) -> No
     expect_pipeline(registry_with(tmp_path, config=config), "elsewhere")
 
 
-def test_the_next_expiry_is_that_of_a_waiver_of_the_dataset_that_holds(tmp_path: Path) -> None:
-    config = empty_registry(tmp_path, CONFIG).config
-    for day, expiry in (
-        (date(2026, 4, 30), date(2026, 4, 30)),
-        (TODAY, date(2026, 6, 30)),
-        (date(2026, 7, 1), None),
-    ):
-        assert next_expiry(config.waivers, "mnist", day) == expiry
-
-
 def test_the_stage_says_until_when_the_verdict_holds(tmp_path: Path) -> None:
     registry = registry_with(tmp_path)
-    for day, until in ((TODAY, " --until 2026-06-30"), (date(2026, 7, 1), "")):
+    for day, until in (
+        (date(2026, 4, 30), " --until 2026-04-30"),
+        (TODAY, " --until 2026-06-30"),
+        (date(2026, 7, 1), ""),
+    ):
         command = stages_of(registry, "mnist", today=day)["gate-mnist"]["cmd"]
         assert command == f"tfrecreg gate mnist --report reports/mnist/check.json{until}"

@@ -37,26 +37,22 @@ def choose(parent: Manifest | None, level: str, **options) -> str:
 
 
 @pytest.mark.parametrize(
-    ("level", "bump", "number"),
+    ("level", "asked", "number"),
     [
-        ("patch", "auto", "1.2.4"),
-        ("minor", "auto", "1.3.0"),
-        ("major", "auto", "2.0.0"),
-        ("patch", "minor", "1.3.0"),
-        ("patch", "major", "2.0.0"),
-        ("minor", "major", "2.0.0"),
+        ("patch", {"bump": "auto"}, "1.2.4"),
+        ("minor", {"bump": "auto"}, "1.3.0"),
+        ("major", {"bump": "auto"}, "2.0.0"),
+        ("patch", {"bump": "minor"}, "1.3.0"),
+        ("patch", {"bump": "major"}, "2.0.0"),
+        ("minor", {"bump": "major"}, "2.0.0"),
+        ("patch", {"version": (1, 2, 9)}, "1.2.9"),
+        ("minor", {"version": (1, 4, 7)}, "1.4.7"),
+        ("major", {"version": (3, 1, 4)}, "3.1.4"),
+        ("patch", {"version": (7, 0, 0)}, "7.0.0"),
     ],
 )
-def test_it_counts_on_from_the_parent(parent: Manifest, level, bump, number) -> None:
-    assert choose(parent, level, bump=bump) == number
-
-
-@pytest.mark.parametrize(
-    ("level", "version"),
-    [("patch", (1, 2, 9)), ("minor", (1, 4, 7)), ("major", (3, 1, 4)), ("patch", (7, 0, 0))],
-)
-def test_a_number_that_says_more_is_taken(parent: Manifest, level, version) -> None:
-    assert choose(parent, level, version=version) == ".".join(map(str, version))
+def test_it_counts_on_from_the_parent(parent: Manifest, level, asked, number) -> None:
+    assert choose(parent, level, **asked) == number
 
 
 def test_a_number_below_another_one_may_add_nothing(parent: Manifest) -> None:

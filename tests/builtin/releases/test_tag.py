@@ -181,11 +181,6 @@ def test_bytes_that_dvc_does_not_keep_have_no_pointer(digits_registry: Path) -> 
     )
 
 
-def test_outside_git_there_is_nothing_to_tag(digits_registry: Path) -> None:
-    with pytest.raises(UsageError, match="the registry is not in a git work tree"):
-        call(open_registry(digits_registry), "digits@1.0.0")
-
-
 def test_a_tag_elsewhere_is_never_moved(root: Path, registry: Registry) -> None:
     git(root, "tag", "--annotate", "--message", "mine", "digits@v1.0.0", "HEAD")
     with pytest.raises(ConflictError, match=r"the tag `digits@v1\.0\.0` exists at commit "):
