@@ -89,6 +89,7 @@ def test_an_annotation_has_the_file_the_places_and_the_hint() -> None:
         ("data/d", ["gone", "here", "more"], "data/d/here"),
         ("data/d", ["gone", "more"], "data/d/gone"),
         (None, ["registry/d/1.0.0/manifest.json", "tfrecreg.toml"], "tfrecreg.toml"),
+        (None, ["s3://bucket/d"], "s3://bucket/d"),
     ],
 )
 @pytest.mark.parametrize("registry", ["", "some/registry"])
@@ -111,7 +112,8 @@ def test_an_annotation_names_a_file_of_the_repository(
     text = workflow_commands([replace(report, findings=(finding,))], ReportContext())
     command = read(text.splitlines()[1])
     assert command is not None
-    assert command[1]["file"] == "/".join(filter(None, (registry, file)))
+    expected = file if "://" in file else "/".join(filter(None, (registry, file)))
+    assert command[1]["file"] == expected
 
 
 @pytest.fixture
