@@ -92,7 +92,7 @@ def test_what_was_said_comes_before_names(tmp_path: Path) -> None:
 
 def test_one_split_may_have_several_globs(tmp_path: Path) -> None:
     names = ("a.tfrecord", "b.tfrecord", "c.tfrecord")
-    rules = (("train", "a*"), ("train", "b*"), ("test", "c*"))
+    rules = (("train", "a*"), ("train", f"{tmp_path}/b*"), ("test", "c*"))
     assert dealt(tmp_path, *names, rules=rules) == {
         "test": ["c.tfrecord"],
         "train": ["a.tfrecord", "b.tfrecord"],
@@ -126,6 +126,7 @@ def test_one_split_may_have_several_globs(tmp_path: Path) -> None:
             "sets, but both would be in the split `train`",
         ),
         (("a.tfrecord",), (("train", "b*"),), "`--split train=b*` matches none of the 1 files"),
+        (("a.tfrecord",), (("train", "."),), "`--split train=.` matches none of the 1 files"),
         (
             ("a.tfrecord",),
             (("train", "a*"), ("test", "*.tfrecord")),

@@ -213,7 +213,9 @@ def deal(
 def _by_rules(shards: Sequence[Shard], rules: Sequence[tuple[str, str]]) -> dict[str, str]:
     found: dict[str, str] = {}
     for split, glob in rules:
-        taken = [shard for shard in shards if PurePosixPath(shard.path).match(glob)]
+        # `.` and `/` have no name, and `match` refuses them.
+        named = shards if PurePosixPath(glob).name else ()
+        taken = [shard for shard in named if PurePosixPath(f"/{shard.path}").match(glob)]
         if not taken:
             raise UsageError(f"`--split {split}={glob}` matches none of the {len(shards)} files")
         for shard in taken:
