@@ -18,12 +18,14 @@ OUTCOMES = {"tfrecreg check digits@1.0.0": 0, "tfrecreg check damaged": 1}
 def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """The folder of a demo, and its output. The tests run commands there that change nothing."""
     folder = tmp_path_factory.mktemp("shown") / "demo"
+    (folder.parent / "tfrecreg.toml").touch()  # a registry around the demo is left alone
     output = StringIO()
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(output):
         patch.setenv("TFRECREG_JOBS", "1")
         # DVC makes no difference to what is shown, only to the time it takes.
         patch.setattr("tfrecreg.builtin.dvc.dvc.available", lambda: False)
         assert main(["demo", str(folder)]) == 0
+        assert main(["demo", str(folder)]) == main(["demo", f"{__file__}/demo"]) == 2
     return folder, output.getvalue()
 
 

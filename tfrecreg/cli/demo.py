@@ -38,8 +38,11 @@ def command(session: Session, folder: str | None, files: bool, engine: Engine) -
     if files:
         _write_files(session, folder or ".")
         return
+    from tfrecreg.core.registry.init import init
+
     session.warn_of_broken_plugins()
     path = demo_folder(folder)
+    init(path, nested=True)
     steps = []
     before = Path.cwd()
     os.chdir(path)  # paths are shown as a user types them in this folder
@@ -100,7 +103,6 @@ def demo_folder(folder: str | None) -> Path:
     path = Path(folder).absolute()
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
         raise UsageError(f"`{path}` is not an empty folder")
-    path.mkdir(parents=True, exist_ok=True)
     return path
 
 
@@ -118,7 +120,6 @@ def run_demo(
     from tfrecreg.core.build.request import BuildRequest
     from tfrecreg.core.build.run import build_from_source
     from tfrecreg.core.check.run import check
-    from tfrecreg.core.registry.init import init
     from tfrecreg.core.registry.registry import open_registry
     from tfrecreg.core.storage.local import LocalStorage
     from tfrecreg.core.terminal.catalog import print_manifest
@@ -127,7 +128,6 @@ def run_demo(
     from tfrecreg.core.values.shards import ShardPolicy
 
     out = session.out
-    init(folder, nested=True)
     raw = LocalStorage(folder / "raw")
     write_digits(raw, train=_TRAIN, test=_TEST, seed=1)
     title = f"{_TRAIN + _TEST} digits were drawn into raw/, in MNIST's own format"
