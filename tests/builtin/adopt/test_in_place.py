@@ -22,7 +22,7 @@ class TestInPlace:
     def lying(self, adopter) -> Path:
         """The foreign files where a build lies, with others beside them."""
         adopter.foreign.rename(adopter.data())
-        (adopter.data() / "README.md").write_text("what this is")
+        (adopter.data() / "notes.md").write_text("what this is")
         (adopter.data() / "deep").mkdir()
         put(adopter.data() / "deep/test.tfrecord", example(50))
         return Path(adopter.data())
@@ -49,9 +49,9 @@ class TestInPlace:
 
     def test_what_lies_beside_them_is_a_file_of_the_build(self, adopter, lying) -> None:
         manifest = adopter.adopt(how="in-place").manifest
-        assert "README.md" in {entry.path for entry in manifest.files}
+        assert "notes.md" in {entry.path for entry in manifest.files}
         assert adopter.passes()
-        (lying / "README.md").write_text("changed")
+        (lying / "notes.md").write_text("changed")
         assert [each["code"] for each in adopter.check()["findings"]] == ["SHD002"]
 
     def test_it_is_released_and_outlives_the_next_one(self, adopter, lying) -> None:

@@ -113,6 +113,10 @@ def test_domains_are_widened_and_fit_the_new_classes(tmp_path: Path) -> None:
             f'feature {{ name: "image/class/text" type: BYTES string_domain {{ {values} }} }}\n'
             'feature { name: "name" type: BYTES }\nfeature { name: "raw/data" type: BYTES }\n'
             f'feature {{ name: "width" type: INT int_domain {{ min: {len(name)} max: 900 }} }}\n'
+            'sparse_feature { name: "s" index_feature { name: "width" } '
+            'value_feature { name: "name" } }\n'
+            'weighted_feature { name: "w" feature { step: "name" } '
+            'weight_feature { step: "width" } }\n'
         )
         made.registry[name].build(
             data=pictures(name, names, 6, 2), key="name", labels={LABEL: names}, progress=False
@@ -123,6 +127,7 @@ def test_domains_are_widened_and_fit_the_new_classes(tmp_path: Path) -> None:
     assert features[LABEL].domain.max == 3
     assert set(features["image/class/text"].domain.values) == {"cat", "dog", "truck", "wolf"}
     assert (features["width"].domain.min, features["width"].domain.max) == (5, 900)
+    assert [build.schema.count(f"{each}_feature {{") for each in ("sparse", "weighted")] == [1, 1]
     assert made.registry.find("both").check(progress=False).status == "pass"
 
 
