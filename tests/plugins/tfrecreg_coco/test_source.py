@@ -182,15 +182,25 @@ def sides(raw: Any, **options: Any) -> list[tuple[float, ...]]:
     return [*zip(*(found[name] for name in names), strict=True)]
 
 
-@pytest.mark.parametrize("shape", [POLYGON, RLE])
+WRAPPED = {"size": [80, 100], "counts": [80, 0, 740, 100, 7080]}
+"""An empty run, and one that begins in a column and ends in the next one."""
+
+
+@pytest.mark.parametrize(
+    ("shape", "around"),
+    [
+        *((shape, (0.1, 0.25, 0.4, 0.75)) for shape in (POLYGON, RLE)),
+        (WRAPPED, (0.1, 0, 0.12, 1)),
+    ],
+)
 @pytest.mark.parametrize("box", [{}, {"bbox": None}, {"bbox": []}, {"bbox": [10, 20, 0, 5]}])
 def test_the_box_around_the_mask_takes_the_place_of_a_bad_box(
-    raw: Any, shape: Any, box: Any
+    raw: Any, shape: Any, around: Any, box: Any
 ) -> None:
     annotation = raw.annotation(5, segmentation=shape)
     del annotation["bbox"]
     raw.one({**annotation, **box})
-    assert sides(raw) == [pytest.approx((0.1, 0.25, 0.4, 0.75))]
+    assert sides(raw) == [pytest.approx(around)]
     assert raw.codes() == {"SRC115 value": 1}
 
 
