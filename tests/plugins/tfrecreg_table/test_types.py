@@ -45,7 +45,9 @@ from tfrecreg_table.columns import comes_back, float_of
         (("", ""), "text", 0),
     ],
 )
-def test_the_values_of_a_csv_decide(raw, cells, kind, line) -> None:
+@pytest.mark.parametrize("together", [1, 4096])
+def test_the_values_of_a_csv_decide(raw, monkeypatch, cells, kind, line, together) -> None:
+    monkeypatch.setattr("tfrecreg_table.tables._BATCH", together)
     raw.put("train.csv", "n,v\n" + "".join(f"{n},{cell}\n" for n, cell in enumerate(cells)))
     assert raw.source().describe()["column v"].startswith(kind)
     remarked = raw.made().remarked()
