@@ -245,18 +245,17 @@ class FolderSource(Source):
 
     Options: ClassVar[type[Any]] = FolderOptions
 
-    def __init__(self, raw: Storage, options: FolderOptions) -> None:
-        self._raw = raw
-        self._options = options
-        self._pair = paired_parts(options)
-
     def __reduce__(self) -> tuple[object, ...]:
         # The listing stays in the parent: an item contains everything that a worker needs.
-        return type(self), (self._raw, self._options)
+        return type(self), (self.raw, self.options)
+
+    @cached_property
+    def _pair(self) -> list[tuple[MediaKind, str]]:
+        return paired_parts(self.options)
 
     @cached_property
     def _listing(self) -> Listing:
-        return Listing(self._raw, self._options)
+        return Listing(self.raw, self.options)
 
     def raw_files(self) -> Iterator[RawFile]:
         for entry in self._listing.entries:
@@ -266,7 +265,7 @@ class FolderSource(Source):
                     yield RawFile(path, size, size)
 
     def labels(self) -> Mapping[str, Sequence[str]]:
-        return {_LABEL: self._listing.classes} if self._options.labels == "folder" else {}
+        return {_LABEL: self._listing.classes} if self.options.labels == "folder" else {}
 
     def items(self) -> Iterator[Item | Skipped | Remark]:
         yield from self._listing.entries
@@ -279,7 +278,7 @@ class FolderSource(Source):
         parts = self._listing.parts
         required = bool(self._pair) or len(parts) == 1
         text = "".join(media_schema(kind, base, required=required) for kind, base in parts)
-        if self._options.labels == "folder":
+        if self.options.labels == "folder":
             most = max(len(self._listing.classes) - 1, 0)
             domain = f"int_domain {{ min: 0 max: {most} is_categorical: true }}"
             text += feature_schema(_LABEL, "INT", "one", domain)
@@ -307,10 +306,10 @@ class FolderSource(Source):
         """The raw file of a record. With `pair`, it is the first file of the pair."""
         folders = {name: folder for folder, name in self._listing.splits.items()}
         path = f"{folders[split]}/{key}" if split in folders else key
-        if not self._options.pair:
+        if not self.options.pair:
             return path
-        path = f"{path}.{self._options.paired[0]}"
-        return path if self._raw.stat(path, follow="all") is not None else None
+        path = f"{path}.{self.options.paired[0]}"
+        return path if self.raw.stat(path, follow="all") is not None else None
 
     def example(self, item: Item) -> Written | Skipped:
         state = unpack(item.state)
@@ -320,9 +319,9 @@ class FolderSource(Source):
         for path, (kind, base) in zip(state.paths, self._pair or [(first, first)], strict=True):
             name = path.rpartition("/")[2]
             try:
-                made = media_features(kind, base, name, read_media_file(self._raw, path))
+                made = media_features(kind, base, name, read_media_file(self.raw, path))
             except (ImageError, MediaError) as error:
-                detail = f"`{safe(path)}`: {error.detail}" if self._options.pair else error.detail
+                detail = f"`{safe(path)}`: {error.detail}" if self.options.pair else error.detail
                 return Skipped(item.split, item.key, error.code, detail)
             example.update(made.features)
             if made.code:

@@ -313,17 +313,16 @@ class HuggingFaceSource(Source):
     Options: ClassVar[type[Any]] = HuggingFaceOptions
 
     def __init__(self, raw: Storage, options: HuggingFaceOptions) -> None:
-        self._raw = raw
-        self._options = options
+        super().__init__(raw, options)
         self._opened: dict[int, ParquetRows] = {}
 
     def __reduce__(self) -> tuple[object, ...]:
         # The listing stays in the parent.
-        return type(self), (self._raw, self._options), {"_known": self._known}
+        return type(self), (self.raw, self.options), {"_known": self._known}
 
     @cached_property
     def _listing(self) -> Listing:
-        return Listing(self._raw, self._options)
+        return Listing(self.raw, self.options)
 
     @cached_property
     def _known(self) -> _Known:
@@ -360,8 +359,8 @@ class HuggingFaceSource(Source):
             sizes = (size // rows + _OVERHEAD for rows, size in file.groups for _ in range(rows))
             for at, (size, given) in enumerate(zip(sizes, self._keys(file), strict=False)):
                 key = f"{stem}/{at:08}" if given is None else str(given)
-                if given is None and self._options.key and not self._known.is_exported:
-                    detail = f"the column of keys `{safe(self._options.key)}` has no value"
+                if given is None and self.options.key and not self._known.is_exported:
+                    detail = f"the column of keys `{safe(self.options.key)}` has no value"
                     yield Skipped(file.split, key, "SRC114", detail)
                 elif given is not None and key in seen[file.split]:
                     detail = f"row {at} has the same key as an earlier row"
@@ -377,7 +376,7 @@ class HuggingFaceSource(Source):
         splits = _mappings(self._listing.readme.info(self._listing.config).get("splits"))
         said = {str(each.get("name")): each.get("num_examples") for each in splits}
         normal = normal_splits(said)
-        for name, count in said.items() if not self._options.splits else ():
+        for name, count in said.items() if not self.options.splits else ():
             rows = found[normal[name]]
             if type(count) is int and rows != count:
                 detail = f"`{safe(name)}` has {rows:,} rows, but README.md says {count:,}"
@@ -385,11 +384,11 @@ class HuggingFaceSource(Source):
 
     def _keys(self, file: DataFile) -> Iterator[Any]:
         """The key of each row; None for every row if no column has the keys."""
-        column = _KEY if self._known.is_exported else self._options.key
+        column = _KEY if self._known.is_exported else self.options.key
         if not column:
             yield from repeat(None, file.rows)
             return
-        with self._raw.open(file.path) as reader, ParquetReader(reader, file.path) as parquet:
+        with self.raw.open(file.path) as reader, ParquetReader(reader, file.path) as parquet:
             types = {each.name: str(each.type) for each in parquet.schema}
             if "<" in types.get(column, "<") or not re.search("string|int", types[column]):
                 raise RawDataError(
@@ -422,13 +421,13 @@ class HuggingFaceSource(Source):
         if number not in self._opened:
             columns = [leaf.column for leaf in known.leaves]
             names = [*dict.fromkeys(columns), *([_REST] if known.is_exported else [])]
-            self._opened[number] = ParquetRows(self._raw, known.paths[number], names)
+            self._opened[number] = ParquetRows(self.raw, known.paths[number], names)
         cells, at = self._opened[number].row(row)
         features: dict[str, Feature] = {}
         remarks: list[Remark] = []
         if known.is_exported and (rest := cells[_REST][at].as_py()) is not None:
             features.update(decode(rest))
-        rounds = self._options.float64 == "round"
+        rounds = self.options.float64 == "round"
         try:
             for leaf in known.leaves:
                 made, remark = cell_features(leaf, cells[leaf.column], at, rounds)

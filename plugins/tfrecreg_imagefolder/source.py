@@ -54,8 +54,7 @@ class ImageFolderSource(Source):
     Options: ClassVar[type[Any]] = ImageFolderOptions
 
     def __init__(self, raw: Storage, options: ImageFolderOptions) -> None:
-        self._raw = raw
-        self._options = options
+        super().__init__(raw, options)
         self._conversion = options.conversion
         if self._conversion is not None:
             require_pillow("`reencode`")
@@ -64,14 +63,14 @@ class ImageFolderSource(Source):
 
     def __reduce__(self) -> tuple[object, ...]:
         # The listing stays in the parent: an item contains everything that a worker needs.
-        return type(self), (self._raw, self._options)
+        return type(self), (self.raw, self.options)
 
     def raw_files(self) -> Iterator[RawFile]:
         yield from self._listing.raw_files()
 
     def labels(self) -> Mapping[str, Sequence[str]]:
         # Numbers below the first class get the empty name, which no folder can have.
-        return {_LABEL: [""] * self._options.labels_from + self._listing.classes}
+        return {_LABEL: [""] * self.options.labels_from + self._listing.classes}
 
     def items(self) -> Iterator[Item | Skipped | Remark]:
         return chain(self._listing.entries, self._listing.remarks)
@@ -81,11 +80,11 @@ class ImageFolderSource(Source):
 
     def grouped(self, key: str) -> str:
         """The path below the class folder. The pattern `group` is searched for in this path."""
-        return key if self._options.flat else key.partition("/")[2]
+        return key if self.options.flat else key.partition("/")[2]
 
     def schema(self) -> str:
         text = bundled_schema("tfrecreg_imagefolder", "imagefolder")
-        if not self._options.sha256:
+        if not self.options.sha256:
             before, _, after = text.partition(f'feature {{\n  name: "{_SHA256}"')
             text = before + after.partition("\n}\n")[2]
         return text
@@ -99,7 +98,7 @@ class ImageFolderSource(Source):
 
     def codecs(self) -> Mapping[str, str]:
         """Pillow, if the options decode or convert images."""
-        if self._conversion is None and self._options.verify == "header":
+        if self._conversion is None and self.options.verify == "header":
             return {}
         return {"pillow": version("pillow")}
 
@@ -107,19 +106,19 @@ class ImageFolderSource(Source):
         """The raw file whose bytes are the record's image; None if the image was encoded again."""
         if self._conversion is not None:
             return None
-        if self._options.flat:
+        if self.options.flat:
             return key
         return self._folders.get(split, "") + key
 
     def example(self, item: Item) -> Example | Written | Skipped:
         label, folder, name = decode_class(item.state)
         try:
-            data = self._raw.read(folder + item.key, limit=MAX_IMAGE_BYTES)
+            data = self.raw.read(folder + item.key, limit=MAX_IMAGE_BYTES)
             header = read_header(data)
             if self._conversion is not None:
                 data = convert_image(data, header, self._conversion)
                 header = read_header(data)
-            elif self._options.verify == "decode":
+            elif self.options.verify == "decode":
                 verify_pixels(data, header)
         except (ImageError, Undecodable) as error:
             return Skipped(item.split, item.key, error.code, error.detail)
@@ -132,7 +131,7 @@ class ImageFolderSource(Source):
             _LABEL: int64_feature(label),
             "image/class/text": bytes_feature(name),
         }
-        if self._options.sha256:
+        if self.options.sha256:
             example[_SHA256] = bytes_feature(hashlib.sha256(data).hexdigest())
         if detail := truncation_text(data, header):
             return Written(example, [Remark(item.split, item.key, "SRC014", detail)])
@@ -140,11 +139,11 @@ class ImageFolderSource(Source):
 
     @cached_property
     def _listing(self) -> Listing:
-        listing = list_flat_folder if self._options.flat else list_class_folders
-        return listing(self._raw, self._options)
+        listing = list_flat_folder if self.options.flat else list_class_folders
+        return listing(self.raw, self.options)
 
     @cached_property
     def _folders(self) -> Mapping[str, str]:
         """The path of each split's folder, with a slash, found without listing class folders."""
-        folders = find_split_folders(Walk(self._raw, self._options), self._options.layout)
+        folders = find_split_folders(Walk(self.raw, self.options), self.options.layout)
         return {split: f"{path}/" for path, split in folders.items() if path}

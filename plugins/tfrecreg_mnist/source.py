@@ -191,12 +191,8 @@ class MnistSource(Source):
 
     Options: ClassVar[type[Any]] = MnistOptions
 
-    def __init__(self, raw: Storage, options: MnistOptions) -> None:
-        self._raw = raw
-        self._options = options
-
     def __reduce__(self) -> tuple[object, ...]:
-        return type(self), (self._raw, self._options)
+        return type(self), (self.raw, self.options)
 
     def raw_files(self) -> Iterator[RawFile]:
         for files in self._splits.values():
@@ -212,7 +208,7 @@ class MnistSource(Source):
         for split, (images, _) in self._splits.items():
             # Estimated: a PNG takes about a third of the pixels, and 57 bytes of chunks.
             pixels = images.entry_size
-            size = 99 + pixels if self._options.encoding == "raw" else 134 + 57 + pixels // 3
+            size = 99 + pixels if self.options.encoding == "raw" else 134 + 57 + pixels // 3
             for index in range(images.shape[0]):
                 yield Item(split, f"{index:05d}", size)
 
@@ -226,7 +222,7 @@ class MnistSource(Source):
             "image/width": int64_feature(width),
             _LABEL: int64_feature(labels.entry(index)[0]),
         }
-        if self._options.encoding == "raw":
+        if self.options.encoding == "raw":
             example["image/raw"] = bytes_feature(pixels)
         else:
             example["image/encoded"] = bytes_feature(_encode_png(pixels, height, width))
@@ -234,7 +230,7 @@ class MnistSource(Source):
         return example
 
     def schema(self) -> str:
-        name = "mnist_raw" if self._options.encoding == "raw" else "mnist"
+        name = "mnist_raw" if self.options.encoding == "raw" else "mnist"
         text = bundled_schema("tfrecreg_mnist", name)
         try:
             shapes = [images.shape for images, _ in self._splits.values()]
@@ -253,21 +249,21 @@ class MnistSource(Source):
         if folder.stray:
             yield paths_remark(next(iter(folder.pairs)), "SRC015", folder.stray, "stray files")
         for plain, compressed in folder.twins:
-            if IdxFile(self._raw, plain).content != IdxFile(self._raw, compressed).content:
+            if IdxFile(self.raw, plain).content != IdxFile(self.raw, compressed).content:
                 raise RawDataError(f"`{plain.path}` and `{compressed.path}` hold different data")
             detail = f"`{safe(plain.path)}` holds the same data and is read instead"
             yield Remark(plain.split, compressed.path, "SRC116", detail)
 
     @cached_property
     def _folder(self) -> IdxFolder:
-        return IdxFolder(self._raw, self._options.prefix)
+        return IdxFolder(self.raw, self.options.prefix)
 
     @cached_property
     def _splits(self) -> Mapping[str, tuple[IdxFile, IdxFile]]:
         """The verified images and labels of each split. The split `train` comes first."""
         found: dict[str, tuple[IdxFile, IdxFile]] = {}
         for split, pair in self._folder.pairs.items():
-            images, labels = (IdxFile(self._raw, name) for name in pair)
+            images, labels = (IdxFile(self.raw, name) for name in pair)
             if images.shape[0] != labels.shape[0]:
                 raise RawDataError(
                     f"`{images.path}` has {images.shape[0]} images, but `{labels.path}` has "

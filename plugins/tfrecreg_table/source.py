@@ -346,17 +346,16 @@ class TableSource(Source):
     Options: ClassVar[type[Any]] = TableOptions
 
     def __init__(self, raw: Storage, options: TableOptions) -> None:
-        self._raw = raw
-        self._options = options
+        super().__init__(raw, options)
         self._opened: dict[int, TextTable | ParquetTable] = {}
 
     def __reduce__(self) -> tuple[object, ...]:
         # The rows stay in the parent: an item contains its place.
-        return type(self), (self._raw, self._options), {"_known": self._known}
+        return type(self), (self.raw, self.options), {"_known": self._known}
 
     @cached_property
     def _listing(self) -> _Listing:
-        return _Listing(self._raw, self._options)
+        return _Listing(self.raw, self.options)
 
     @cached_property
     def _known(self) -> _Known:
@@ -393,7 +392,7 @@ class TableSource(Source):
     def raw_path(self, split: str, key: str) -> str | None:
         """The file of an item, if the keys are file names from a column."""
         naming = self._file_columns
-        if len(naming) != 1 or self._options.key not in (None, naming[0].name):
+        if len(naming) != 1 or self.options.key not in (None, naming[0].name):
             return None
         folders = [each.folder for each in self._known.files if each.split == split]
         return naming[0].mapped.path(key, folders[0] if folders else "")
@@ -422,7 +421,7 @@ class TableSource(Source):
                     text_of(values.get(column.name)), self._known.files[number].folder
                 )
                 name = ticked(path)
-                data = read_media_file(self._raw, path)
+                data = read_media_file(self.raw, path)
                 kind = cast(MediaKind, column.kind)
                 made = media_features(kind, column.feature, path.rpartition("/")[2], data)
                 example.update(made.features)
@@ -443,7 +442,7 @@ class TableSource(Source):
         if number not in self._opened:
             wanted = [each.name for each in self._known.columns]
             path = self._known.files[number].path
-            self._opened[number] = open_table(self._raw, path, self._options, wanted)
+            self._opened[number] = open_table(self.raw, path, self.options, wanted)
         return self._opened[number]
 
     @cached_property

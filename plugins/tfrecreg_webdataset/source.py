@@ -152,33 +152,32 @@ class WebDatasetSource(Source):
     Options: ClassVar[type[Any]] = WebDatasetOptions
 
     def __init__(self, raw: Storage, options: WebDatasetOptions) -> None:
-        self._raw = raw
-        self._options = options
+        super().__init__(raw, options)
         self._classes = options.classes.removeprefix("./") or options.classes
         self._readers: dict[str, Reader] = {}
         weakref.finalize(self, _close_all, self._readers)
 
     def __reduce__(self) -> tuple[object, ...]:
         # The listing stays in the parent, and so do open files.
-        return type(self), (self._raw, self._options), {"_context": self._context}
+        return type(self), (self.raw, self.options), {"_context": self._context}
 
     @cached_property
     def _samples(self) -> Samples:
-        return Samples(self._raw, self._options)
+        return Samples(self.raw, self.options)
 
     @cached_property
     def _context(self) -> _Context:
         samples = self._samples
         is_exported = samples.exported is not None
         path = "" if is_exported else self._classes
-        classes = _read_class_names(self._raw, path) if path else []
+        classes = _read_class_names(self.raw, path) if path else []
         has_images = any(_last(suffix) in _IMAGES for suffix in samples.suffixes)
-        return _Context(self._options, samples.paths, classes, has_images, is_exported)
+        return _Context(self.options, samples.paths, classes, has_images, is_exported)
 
     def raw_files(self) -> Iterator[RawFile]:
         yield from self._samples.files
         if self._context.classes:
-            entry = self._raw.stat(self._classes, follow="all")
+            entry = self.raw.stat(self._classes, follow="all")
             size = entry.size if entry is not None else 0
             yield RawFile(self._classes, size, size)
 
@@ -248,7 +247,7 @@ class WebDatasetSource(Source):
     def _read(self, place: SamplePlace) -> dict[str, bytes]:
         """Read the members of a sample, by suffix. They are neighbors, so one read is enough."""
         path = self._context.paths[place.file]
-        reader = self._readers.pop(path) if path in self._readers else self._raw.open(path)
+        reader = self._readers.pop(path) if path in self._readers else self.raw.open(path)
         self._readers[path] = reader  # moved to the end, as most recently used
         if len(self._readers) > _OPEN:
             self._readers.pop(next(iter(self._readers))).close()
