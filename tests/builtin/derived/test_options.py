@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from derived_support import NIGHT, STREET, Derived, pictures
 
-from tfrecreg.builtin.derived.parents import choose_features
+from tfrecreg.builtin.derived.parents import choose_features, renamed_labels
+from tfrecreg.builtin.derived.schemas import merge_classes
 from tfrecreg.cli.main import main
 from tfrecreg.core.schema.proto import parse_schema
 from tfrecreg.core.values.errors import UsageError
@@ -39,6 +42,36 @@ def test_features_are_chosen_by_names_and_patterns(
     entries: tuple[str, ...], chosen: dict[str, str]
 ) -> None:
     assert choose_features(entries, ["b/y", "a", "b/x"]) == chosen
+
+
+CATS: dict[str, Any] = {"o/label": ["cat", "dog"], "o/id": ["7", "8"], "o/keypoint": ["nose"]}
+
+
+@pytest.mark.parametrize(
+    ("others", "classes", "lost"),
+    [
+        ({}, (), set()),
+        ({}, ("dog=pet",), {"o/id"}),
+        ({"o/id": ["7", "9"]}, (), {"o/id"}),
+        ({"o/label": ["dog", "cat"]}, (), {"o/id"}),
+        ({"o/keypoint": ["tail"]}, (), None),
+    ],
+)
+def test_label_maps_of_other_features_are_kept_if_they_fit(
+    others: Any, classes: Any, lost: set[str] | None
+) -> None:
+    both: Any = [
+        SimpleNamespace(name=name, labels=labels, features={"o/label"})
+        for name, labels in (("one", CATS), ("two", {**CATS, **others}))
+    ]
+    if lost is None:
+        with pytest.raises(UsageError, match="`one` and `two` have different label maps for `o/k"):
+            merge_classes(both, classes)
+        return
+    merged = merge_classes(both, classes).labels
+    assert CATS.keys() - merged.keys() == lost
+    assert renamed_labels(CATS, {"o/label": "o/label", "o/keypoint/x": "o/keypoint/x"}) == CATS
+    assert renamed_labels(CATS, {"o/label": "new", "o/keypoint/x": "x"}) == {"new": CATS["o/label"]}
 
 
 @pytest.mark.parametrize(

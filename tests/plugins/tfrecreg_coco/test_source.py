@@ -193,7 +193,9 @@ WRAPPED = {"size": [80, 100], "counts": [80, 0, 740, 100, 7080]}
         (WRAPPED, (0.1, 0, 0.12, 1)),
     ],
 )
-@pytest.mark.parametrize("box", [{}, {"bbox": None}, {"bbox": []}, {"bbox": [10, 20, 0, 5]}])
+@pytest.mark.parametrize(
+    "box", [{}, *({"bbox": box} for box in (None, [], [10, 20, 0, 5], [1] * 5))]
+)
 def test_the_box_around_the_mask_takes_the_place_of_a_bad_box(
     raw: Any, shape: Any, around: Any, box: Any
 ) -> None:
@@ -335,6 +337,10 @@ class TestTasks:
         assert first["image/object/keypoint/visibility"] == (0, 0, 2, 0, 0, 0, 1, 2, 1, 0)
         assert first["image/caption"] == (b"a\nb", "é".encode())
         assert second["image/caption"] == second["image/object/keypoint/x"] == ()
+        assert raw.source(tasks=("keypoints",)).labels()["image/object/keypoint"] == [
+            "nose",
+            "tail",
+        ]
 
     def test_captions_alone_have_no_objects(self, raw: Any) -> None:
         raw.several()
