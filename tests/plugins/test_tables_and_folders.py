@@ -32,8 +32,10 @@ OPTIONS: dict[str, dict[str, Any]] = {
 }
 
 
-def write_raw(folder: Path) -> None:
+@pytest.fixture
+def raw(tmp_path: Path) -> Path:
     """Small raw data of each kind."""
+    folder = tmp_path / "raw"
     for name in ("kaggle/images", "lines", "parquet", "sounds/yes", "sounds/no"):
         (folder / name).mkdir(parents=True)
     rows = [f"c{n},{'tabby' if n % 3 else 'Zoë'},{n},{n / 4}" for n in range(20)]
@@ -51,12 +53,7 @@ def write_raw(folder: Path) -> None:
         place = folder / f"sounds/{('yes', 'no')[n % 2]}/{n}"
         place.with_suffix(".wav").write_bytes(wav(0.01 * (n + 1)))
         place.with_suffix(".txt").write_text(f"word {n}")
-
-
-@pytest.fixture
-def raw(tmp_path: Path) -> Path:
-    write_raw(tmp_path / "raw")
-    return tmp_path / "raw"
+    return folder
 
 
 @pytest.fixture
@@ -65,19 +62,15 @@ def registry(tmp_path: Path) -> Registry:
     return open_registry(tmp_path / "registry")
 
 
-def requested(kind: str, raw: object) -> BuildRequest:
-    source = "folder" if kind == "sounds" else "table"
-    return BuildRequest(
+def made(registry: Registry, kind: str, raw: object, jobs: int = 1) -> BuildResult:
+    request = BuildRequest(
         name=kind,
-        source=source,
+        source="folder" if kind == "sounds" else "table",
         raw=f"{raw}/{kind}",
         options=OPTIONS[kind],
         policy=ShardPolicy(records_per_shard=4),
     )
-
-
-def made(registry: Registry, kind: str, raw: object, jobs: int = 1) -> BuildResult:
-    return build(registry, requested(kind, raw), engine=LocalEngine(jobs))
+    return build(registry, request, engine=LocalEngine(jobs))
 
 
 def content(result: BuildResult) -> list[tuple[str, str]]:

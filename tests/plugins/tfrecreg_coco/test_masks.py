@@ -20,14 +20,10 @@ from tfrecreg_coco.source import Masks, decode_rle, encode_mask
 pycoco = pytest.importorskip("pycocotools.mask", reason="the extra `coco` is not installed")
 
 
-def encode_rle(counts: list[int]) -> bytes:
-    size = [1, sum(counts)]
-    return pycoco.frPyObjects({"size": size, "counts": counts}, *size)["counts"]
-
-
 SQUARE = [10.0, 10.0, 30.0, 10.0, 30.0, 30.0, 10.0, 30.0]
 TRIANGLE = [50.0, 40.0, 90.0, 40.0, 70.0, 70.0]
 COUNTS = [80 * 10 + 5, 20, 60, 20, 80 * 100 - (80 * 10 + 105)]
+TEXT = pycoco.frPyObjects({"size": [80, 100], "counts": COUNTS}, 80, 100)["counts"]
 
 
 def added(form: Any, *segmentations: Any, sizes: Any = ((100, 80),)) -> tuple[dict, list]:
@@ -51,7 +47,7 @@ SEGMENTATIONS = [
     [SQUARE],
     [SQUARE, TRIANGLE],
     {"size": [80, 100], "counts": COUNTS},
-    {"size": [80, 100], "counts": encode_rle(COUNTS).decode()},
+    {"size": [80, 100], "counts": TEXT.decode()},
 ]
 
 
