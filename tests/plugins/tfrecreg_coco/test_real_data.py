@@ -6,13 +6,13 @@ import hashlib
 import io
 import json
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 from cases_support import count_cases
+from salvage_support import payloads_in
 
 from tfrecreg.cli.main import main
 from tfrecreg.core.build.sources.interface import Item, Remark, Written
@@ -169,16 +169,8 @@ class Registry:
         return [
             {name: feature.values for name, feature in decode(payload).items()}
             for shard in self.manifest["shards"]
-            for payload in payloads(self.root / "data/d" / shard["path"])
+            for payload in payloads_in(self.root / "data/d" / shard["path"])
         ]
-
-
-def payloads(path: Path) -> Iterator[bytes]:
-    data, at = path.read_bytes(), 0
-    while at < len(data):
-        size = int.from_bytes(data[at : at + 8], "little")
-        yield data[at + 12 : at + 12 + size]
-        at += size + 16
 
 
 @pytest.fixture
