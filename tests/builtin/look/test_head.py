@@ -258,8 +258,8 @@ def test_a_record_is_the_same_however_it_is_found(digits_original: Path) -> None
 def test_of_several_shards_one_has_to_be_named(digits_original: Path) -> None:
     target = find_target("digits", registry=digits_original)
     with pytest.raises(UsageError) as caught:
-        list(head(target, Choice(at=3)))
-    assert caught.value.message == "`digits` has 4 shards, and `--at` counts within one shard"
+        list(head(target, Choice(at=3, split="test")))
+    assert caught.value.message == "`digits` has 2 shards, and `--at` counts within one shard"
     hint = "name one of them: --shard digits-test.tfrecord-00000-of-00002"
     assert caught.value.hint == hint
     with pytest.raises(UsageError) as caught:

@@ -43,6 +43,9 @@ def test_image_and_class_have_the_usual_names(raw: Raw) -> None:
     assert schema["image/encoded"].is_image
     assert schema["image/encoded"].is_required
     assert not schema["image/class/text"].is_required
+    assert schema["image/class/label"].domain.min == -1
+    raw.table("train.parquet", {"fine": pa.array([1, 0])}, {"fine": CLASSES})
+    assert "min: 0 max: 1" in raw.source().schema()
 
 
 def test_several_images_and_classes_keep_their_names(raw: Raw) -> None:
