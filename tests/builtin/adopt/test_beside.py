@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,13 @@ from check_support import framed
 from foreign_support import put
 
 import tfrecreg
+from tfrecreg.builtin.adopt.request import schema_beside
 from tfrecreg.cli.main import main
 from tfrecreg.core.example.model import encode
 from tfrecreg.core.example.values import bytes_feature, float_feature, int64_feature
+from tfrecreg.core.registry.find import bare_files
 from tfrecreg.core.schema.proto import parse_schema
+from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.values.errors import RefusedError, UsageError
 
 MAP = 'item { id: 1 name: "cat" }\nitem { id: 2 name: "dog" }\n'
@@ -74,6 +78,14 @@ def test_the_schema_of_tfx_is_taken(adopter, tmp_path: Path) -> None:
     assert (adopter.root / "schemas/pets.pbtxt").read_text() == text
     assert {split.name for split in adopter.manifest().splits} == {"train", "eval"}
     assert adopter.manifest().compression == "gzip"
+
+
+def test_the_folder_above_the_shards_may_be_the_root(tmp_path: Path) -> None:
+    (shard,) = bare_files([str(boxes(tmp_path / "data", "train"))]).shards
+    shard = replace(shard, storage=LocalStorage(tmp_path), path="data/train.record")
+    assert schema_beside([shard]) is None
+    (tmp_path / "schema.pbtxt").write_text("")
+    assert schema_beside([shard]) == "/schema.pbtxt"
 
 
 def test_records_are_held_against_the_schema_of_tfx(adopter, tmp_path: Path) -> None:

@@ -124,7 +124,7 @@ def schema_beside(shards: Sequence[Shard]) -> str | None:
     places = [*folders] if len(folders) == 1 else []
     places += above if len(above) == 1 else []
     for folder in places:
-        path = f"{folder}/{SCHEMA_NAME}"
+        path = f"{folder}/{SCHEMA_NAME}".removeprefix("/")
         if shards[0].storage.stat(path) is not None:
             return f"/{path}"
     return None
