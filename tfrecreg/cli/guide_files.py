@@ -34,18 +34,13 @@ def write_guide_files(folder: Path) -> None:
     for name in FOLDERS:
         if (folder / name).exists():
             raise UsageError(f"`{folder / name}` exists, so nothing was written")
-    _write_mnist(folder)
+    write_digits(LocalStorage(folder / "mnist"), train=600, test=100, seed=1)
+    write_digits(LocalStorage(folder / "more-mnist"), train=600, test=100, seed=1, more=50)
     _write_shards(folder)
     storage = LocalStorage(folder)
     for name, data in (*_pets(), *_kaggle(), *_coco()):
         with storage.create(name) as writer:
             writer.write(data)
-
-
-def _write_mnist(folder: Path) -> None:
-    """Write two folders with the files of MNIST. The second one has more images at the end."""
-    write_digits(LocalStorage(folder / "mnist"), train=600, test=100, seed=1)
-    write_digits(LocalStorage(folder / "more-mnist"), train=600, test=100, seed=1, more=50)
 
 
 def _write_shards(folder: Path) -> None:
