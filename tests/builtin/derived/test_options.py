@@ -141,10 +141,13 @@ def test_domains_are_widened_and_fit_the_new_classes(tmp_path: Path) -> None:
     (made.folder / "schemas").mkdir(exist_ok=True)
     for name, names in (("street", STREET), ("night", NIGHT)):
         values = " ".join(f'value: "{each}"' for each in names)
+        keys = " ".join(f'value: "street{at:03}"' for at in (*range(6), 500, 501))
+        keys = f"string_domain {{ {keys} }}" if name == "street" else ""
         (made.folder / f"schemas/{name}.pbtxt").write_text(
             'feature { name: "image/class/label" type: INT int_domain { min: 0 max: 2 } }\n'
             f'feature {{ name: "image/class/text" type: BYTES string_domain {{ {values} }} }}\n'
-            'feature { name: "name" type: BYTES }\nfeature { name: "raw/data" type: BYTES }\n'
+            f'feature {{ name: "name" type: BYTES {keys} }}\n'
+            'feature { name: "raw/data" type: BYTES }\n'
             f'feature {{ name: "width" type: INT int_domain {{ min: {len(name)} max: 900 }} }}\n'
             'sparse_feature { name: "s" index_feature { name: "width" } '
             'value_feature { name: "name" } }\n'
@@ -160,6 +163,7 @@ def test_domains_are_widened_and_fit_the_new_classes(tmp_path: Path) -> None:
     assert features[LABEL].domain.max == 3
     assert set(features["image/class/text"].domain.values) == {"cat", "dog", "truck", "wolf"}
     assert (features["width"].domain.min, features["width"].domain.max) == (5, 900)
+    assert features["name"].domain is None
     assert [build.schema.count(f"{each}_feature {{") for each in ("sparse", "weighted")] == [1, 1]
     assert made.registry.find("both").check(progress=False).status == "pass"
 
