@@ -114,7 +114,7 @@ class CocoSource(ObjectSource[CocoDataset, WorkerContext]):
             tasks=tuple(table.task for table in dataset.tables),
             objects=dataset.labels(OBJECT_TASKS),
             segments=dataset.labels(("panoptic",)),
-            keypoints=max((table.keypoints for table in dataset.tables), default=0),
+            keypoints=max(table.keypoints for table in dataset.tables),
         )
 
     def raw_files(self) -> Iterator[RawFile]:

@@ -147,7 +147,7 @@ class Listing:
             self.entries += self._pairs()
         else:
             self.entries += (self._item(*self._place(path), [path]) for path in self.sizes)
-        split = min((each.split for each in self.entries), default=_DEFAULT_SPLIT)
+        split = min(each.split for each in self.entries)
         left_out = {"hidden files": [*hidden], "other files": stray}
         self.remarks = [
             paths_remark(split, "SRC015", paths, why) for why, paths in left_out.items() if paths
