@@ -54,10 +54,11 @@ def test_what_cannot_be_done_is_exit_2(cli, here: Path, arguments, message) -> N
     assert f"error: {message}" in done.err
 
 
-def test_damage_is_exit_1(cli, here: Path) -> None:
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_damage_is_exit_1(cli, here: Path, jobs: str) -> None:
     shard = here / "data/digits/digits-test.tfrecord-00000-of-00002"
     flip(shard, shard.stat().st_size // 2)
-    done = cli("digest", "digits")
+    done = cli("digest", "digits", "-j", jobs)
     assert (done.code, done.out) == (1, "")
     assert done.err.splitlines() == [
         "error: `digits-test.tfrecord-00000-of-00002` is damaged: the digest would lack the "

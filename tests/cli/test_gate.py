@@ -69,17 +69,13 @@ def test_an_expired_waiver_is_exit_1_and_says_so(cli, damaged) -> None:
         assert "expired on 2021-01-31: its findings count again" in done.err
 
 
-def configure(text: str) -> None:
-    with Path("tfrecreg.toml").open("a", encoding="utf-8") as file:
-        file.write(f"\n{text}\n")
-
-
 @pytest.mark.medium
 def test_every_format_names_what_was_waived_by_whom_and_until_when(cli, damaged) -> None:
-    configure(
-        '[[waivers]]\nfingerprint = "CRC*:digits:*"\nowner = "ada"\nreason = "known"\n'
-        "expires = 2099-01-31"
-    )
+    with Path("tfrecreg.toml").open("a", encoding="utf-8") as file:
+        file.write(
+            '\n[[waivers]]\nfingerprint = "CRC*:digits:*"\nowner = "ada"\nreason = "known"\n'
+            "expires = 2099-01-31\n"
+        )
     for form in ("text", "json", "junit", "sarif", "github", "markdown", "html"):
         for call in (("gate", "digits", "--report", "report.json"), ("check", "digits")):
             done = cli(*call, "--format", form)

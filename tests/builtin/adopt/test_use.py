@@ -63,14 +63,6 @@ def test_tensorflow_reads_what_tensorflow_wrote(adopter, written) -> None:
     assert (first.key, first.payload) == ("id100", "example")
 
 
-def test_tfds_gets_a_folder_of_it(adopter, written, tmp_path) -> None:
-    adopter.adopt(written)
-    result = export(adopter.registry, "pets", str(tmp_path / "tfds"), to="tfds")
-    names = {path.name for path in (tmp_path / "tfds").iterdir()}
-    assert {"features.json", "dataset_info.json", "pets-train.tfrecord-00000-of-00002"} <= names
-    assert result is not None
-
-
 def test_in_place_names_are_kept_and_exported_under_ours(adopter, written, tmp_path) -> None:
     adopter.data().parent.mkdir(exist_ok=True)
     written.rename(adopter.data())
