@@ -21,12 +21,6 @@ def write_images(folder: Path, *paths: str) -> None:
         (folder / path).write_bytes(png(3 + number, 3))
 
 
-def write_coco(folder: Path, path: str = "annotations/instances_val.json") -> None:
-    write_images(folder, "images/1.png")
-    (folder / path).parent.mkdir(exist_ok=True)
-    (folder / path).write_text(json.dumps(DOCUMENT))
-
-
 def notes(text: str) -> list[str]:
     """The lines of the choice."""
     lines = text.splitlines()
@@ -81,8 +75,9 @@ def test_a_source_that_is_found_or_named_makes_the_same_build(
 def test_annotations_beat_the_layout_of_images(
     cli, tmp_path: Path, registry: Path, path: str
 ) -> None:
-    write_coco(tmp_path / "boxes", path)
-    write_images(tmp_path / "boxes", "cats/1.png", "dogs/1.png")
+    write_images(tmp_path / "boxes", "images/1.png", "cats/1.png", "dogs/1.png")
+    (tmp_path / "boxes" / path).parent.mkdir(exist_ok=True)
+    (tmp_path / "boxes" / path).write_text(json.dumps(DOCUMENT))
     done = cli("build", "boxes", "--raw", tmp_path / "boxes", "--dry-run")
     assert done.code == 0, done.err
     assert notes(done.err) == [

@@ -19,15 +19,12 @@ from tfrecreg.core.values.errors import install_command
 
 
 @pytest.fixture
-def registry(monkeypatch, tmp_path) -> None:
-    """An empty registry, which is the current folder."""
+def build(monkeypatch, tmp_path, cli, raw) -> Callable[..., Any]:
+    """``build("layout=class", "--json")``: options of the source, and of the command. The current
+    folder is an empty registry.
+    """
     init(tmp_path / "registry", with_dvc=False)
     monkeypatch.chdir(tmp_path / "registry")
-
-
-@pytest.fixture
-def build(registry, cli, raw) -> Callable[..., Any]:
-    """``build("layout=class", "--json")``: options of the source, and of the command."""
 
     def call(*options: str) -> Any:
         given = [part for each in options if each[0] != "-" for part in ("--option", each)]
