@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from check_support import framed
+from salvage_support import payloads_in
 
 import tfrecreg
 from tfrecreg.core.records.reader import HOLD_LIMIT
@@ -19,11 +20,7 @@ def shards_of(root: Path, split: str) -> list[Path]:
 
 
 def payloads(shards: list[Path]) -> list[bytes]:
-    found: list[bytes] = []
-    for shard in shards:
-        with tfrecreg.Records(str(shard)) as records:
-            found += records
-    return found
+    return [each for shard in shards for each in payloads_in(shard)]
 
 
 def test_builds_and_releases_have_the_digests_of_their_manifests(digits_original: Path) -> None:

@@ -178,8 +178,7 @@ def test_selections_are_by_split_condition_and_order(viewing: Viewing) -> None:
     assert "--split train --where" in found["cli"]
     assert "where=\"(label = 'dog') AND (width > 9)\"" in found["python"]
     assert found["toml"] is False
-    found = viewing.ask("/api/t/0/select", where="width > 9")
-    assert found["cli"].endswith(" --where 'width > 9'")
+    assert viewing.ask("/api/t/0/select", where="width > 9")["cli"].endswith(" 'width > 9'")
     found = viewing.ask("/api/t/0/select", sort="width", desc=1)
     numbers = places(viewing, found["selection"])
     assert numbers[:3] == [(1, 1), (1, 0), (0, 7)]

@@ -20,9 +20,7 @@ from tfrecreg.core.values.errors import install_command
 
 @pytest.fixture
 def build(monkeypatch, tmp_path, cli, raw) -> Callable[..., Any]:
-    """``build("layout=class", "--json")``: options of the source, and of the command. The current
-    folder is an empty registry.
-    """
+    """``build("layout=class", "--json")`` in an empty registry, which is the current folder."""
     init(tmp_path / "registry", with_dvc=False)
     monkeypatch.chdir(tmp_path / "registry")
 
