@@ -129,7 +129,11 @@ def invoke(timeout: float, system: Any, method: str, *arguments: Any, **options:
         return sync(system.loop, function, *arguments, timeout=timeout, **options)
     except BaseException as error:
         # A frame of fsspec holds the error, and a traceback of the error holds the frame: a cycle
-        # that keeps the objects of the callers alive.
+        # that keeps the objects of the callers alive. On Python 3.13, so does that of its cause.
+        inner = error.__cause__ or error.__context__
+        while inner is not None:
+            inner.__traceback__ = None
+            inner = inner.__cause__ or inner.__context__
         raise error.with_traceback(None) from error.__cause__
 
 
