@@ -159,8 +159,10 @@ def python(reader: Reader, block: Block) -> None:
 
 
 def toml(reader: Reader, block: Block) -> None:
-    parse = parse_dataset if block.text.startswith("# datasets/") else parse_config
-    parse(block.text, "the page")
+    if block.text.startswith("# datasets/"):
+        parse_dataset(block.text, "the page")
+    else:
+        parse_config(block.text)
     place, _, keys = block.text.partition("\n")
     if place.endswith("/tfrecreg.toml"):
         with (reader.here / place.removeprefix("# ")).open("a", encoding="utf-8") as file:
