@@ -24,8 +24,6 @@ import google_crc32c
 from tfrecreg.core.records.batch import Fault, RecordBatch, StreamEnd
 from tfrecreg.core.records.frame_scan import FrameScan, Stop
 from tfrecreg.core.records.framing import FOOTER_BYTES, HEADER_BYTES, OVERHEAD, header_length, mask
-from tfrecreg.core.records.gzip_access import member_places
-from tfrecreg.core.records.gzip_reader import GzipStream
 from tfrecreg.core.records.gzip_writer import Compression
 from tfrecreg.core.records.reading.tensorflow_reader import of_length, of_misread, of_rest
 from tfrecreg.core.records.resync import (
@@ -422,6 +420,8 @@ def open_stream(
         # If the index has members, the file is gzip, even if nothing of the first member is left.
         head and not _begins_plain(file, head) and (len(members) or _is_headless(file, declared))
     ):
+        from tfrecreg.core.records.gzip_reader import GzipStream
+
         stream = GzipStream(
             file, digest=digest, members=members, misread=True, list_members=list_members
         )
@@ -447,6 +447,9 @@ def _begins_plain(file: HashedFile, head: bytes) -> bool:
 
 def _is_headless(file: HashedFile, declared: Compression | None) -> bool:
     """Whether a file with a damaged beginning is gzip with records."""
+    from tfrecreg.core.records.gzip_access import member_places
+    from tfrecreg.core.records.gzip_reader import GzipStream
+
     if declared == "none":
         return False
     places = member_places(file, 0)
