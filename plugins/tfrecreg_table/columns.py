@@ -147,6 +147,8 @@ def _bytes_of(value: Any) -> bytes:
 
 def _is_missing(kind: str, text: str) -> bool:
     """Whether a cell of a column of numbers means a missing value. For floats, `nan` is a value."""
+    if text[-1:].isdigit():  # as no mark does
+        return False
     return text.strip().lower() in _MISSING and (kind == "int64" or text.lower() != "nan")
 
 
@@ -174,9 +176,7 @@ def feature_maker(kind: str, classes: Sequence[str] = ()) -> FeatureMaker:
         if type(value) is str:
             found = remembered.get(value)
             if found is None:
-                # No mark for a missing value ends with a digit.
-                is_mark = has_marks and not value[-1:].isdigit() and _is_missing(kind, value)
-                found = make(() if is_mark else convert(value))
+                found = make(() if has_marks and _is_missing(kind, value) else convert(value))
                 if len(remembered) < _REMEMBERED and len(value) < 100:
                     remembered[value] = found
             return found
@@ -315,8 +315,8 @@ class Survey:
             elif is_open:
                 if self._is_number is None:
                     self._is_number = bool(_LIKE_NUMBER.fullmatch(value))
-                if not _IS_INTEGER.fullmatch(value) and _IS_DECIMAL.fullmatch(value):
-                    self._has_fractions = True
+                if not self._has_fractions and not _IS_INTEGER.fullmatch(value):
+                    self._has_fractions = bool(_IS_DECIMAL.fullmatch(value))
                 self._add_number(value, values, places)
 
     def _add_typed(self, values: Sequence[Any], places: Sequence[Place]) -> None:

@@ -10,6 +10,7 @@ from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from struct import Struct
+from types import NoneType
 from typing import Any, ClassVar, Literal, NamedTuple, cast
 
 from tfrecreg.api import (
@@ -205,7 +206,7 @@ class _Listing:
         is_alone = [each.split for each in self._files].count(file.split) == 1
         prefix = "" if is_alone else f"{file.path}:"
         for at, (row, line, start, length) in enumerate(batch.places):
-            split = "" if isinstance(splits[at], bytes | list | None) else text_of(splits[at])
+            split = "" if isinstance(splits[at], (bytes, list, NoneType)) else text_of(splits[at])
             if self._splits_in_rows and split not in self._splits:
                 if not is_split_name(split) or len(self._splits) == _MAX_SPLITS:
                     raise RawDataError(
