@@ -72,3 +72,36 @@ def test_a_copy_is_sent_and_read(s3: S3, root: Path, tmp_path: Path) -> None:
     said = run(*send, port=s3.port, cwd=root, code=2)
     assert f"`{URL}/{shard.path}` exists, but does not belong to `numbers@1.0.0`" in said
     assert objects(s3) == changed
+
+
+class Planned(Faults):
+    """Faults of the first shard's upload, each with the method of the request that it befalls."""
+
+    def __init__(self, *plan: tuple[str, str]) -> None:
+        super().__init__(0)
+        self.plan = [*plan]
+
+    def next(self, request: str) -> str:
+        is_due = self.plan and request.startswith(self.plan[0][0])
+        return self.plan.pop(0)[1] if is_due and "00000-of-00002?" in request else ""
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        pytest.param([("PUT", "503"), ("DELETE", "cut")], id="aborted"),
+        pytest.param([("POST", ""), ("POST", "cut"), ("POST", "503")], id="completed"),
+    ],
+)
+def test_an_upload_that_ended_unseen_is_repeated(
+    s3: S3, root: Path, plan: list[tuple[str, str]]
+) -> None:
+    """The store says that there is no such upload, which is not to say that a file is missing."""
+    bucket = f"unseen{len(plan)}"
+    s3.client.create_bucket(Bucket=bucket)
+    faults = Planned(*plan)
+    with faulty(s3.port, faults) as port:
+        run("export", "numbers@1.0.0", "--to", "files", f"s3://{bucket}", port=port, cwd=root)
+    assert not faults.plan
+    report = json.loads(run("check", f"s3://{bucket}", "--json", port=s3.port, cwd=root))
+    assert (report["status"], report["findings"]) == ("pass", [])

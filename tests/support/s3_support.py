@@ -136,8 +136,8 @@ class Faults:
         """Number of bodies that may still be altered by ``flip``."""
         self.gets = 0
 
-    def next(self) -> str:
-        """What happens to this request; empty for nothing."""
+    def next(self, request: str) -> str:
+        """What happens to this request, such as ``GET /bucket/key``; empty for nothing."""
         with self._lock:
             self.gets += 1
             if self._random.random() >= self.share:
@@ -155,7 +155,7 @@ def faulty(
     """
 
     def answer(request: BaseHTTPRequestHandler) -> None:
-        kind = faults.next()
+        kind = faults.next(f"{request.command} {request.path}")
         sent = request.rfile.read(int(request.headers.get("Content-Length") or 0))
         if kind == "503":
             request.send_response(503)

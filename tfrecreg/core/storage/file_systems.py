@@ -106,6 +106,8 @@ def patiently(action: str, shown: str, function: Callable[[float], T]) -> T:
     for attempt in itertools.count(1):
         try:
             return function(seconds / 4)
+        except TfrecregError:
+            raise
         except Exception as error:
             left = end - time.monotonic()
             if kind_of_error(error) != "passing":
@@ -146,12 +148,24 @@ def kind_of_error(error: BaseException) -> ErrorKind:
         return "forbidden"
     if name in _CREDENTIALS:
         return "credentials"
+    if error_code(error) == "NoSuchUpload":
+        # An upload that ended, although the response was lost: its file may exist or not.
+        return "passing"
     if isinstance(error, _MISSING) or status in (404, 410):
         return "missing"
     is_refused = isinstance(status, int) and 400 <= status < 500 and status not in (408, 425, 429)
     if is_refused or isinstance(error, _FINAL) or name == "ParamValidationError":
         return "final"
     return "passing"
+
+
+def error_code(error: BaseException) -> str:
+    """The code of an error that S3 returned, such as ``NoSuchKey``; empty for another error."""
+    for each in (error, error.__cause__):  # s3fs raises its own error from that of botocore
+        response = getattr(each, "response", None)
+        if isinstance(response, dict):
+            return str(response.get("Error", {}).get("Code", ""))
+    return ""
 
 
 def _first(error: BaseException) -> BaseException:
@@ -162,8 +176,6 @@ def _first(error: BaseException) -> BaseException:
 
 
 def store_error(action: str, shown: str, error: BaseException, attempts: int = 1) -> TfrecregError:
-    if isinstance(error, TfrecregError):
-        return error
     kind = kind_of_error(error)
     if kind == "missing":
         return MissingFileError(f"`{shown}` does not exist")

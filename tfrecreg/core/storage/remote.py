@@ -21,7 +21,7 @@ from typing import Any
 
 from blake3 import blake3
 
-from tfrecreg.core.storage.file_systems import connect, invoke, patiently, request
+from tfrecreg.core.storage.file_systems import connect, error_code, invoke, patiently, request
 from tfrecreg.core.storage.interface import Entry, Follow, Readable, Reader
 from tfrecreg.core.storage.paths import (
     INDEX_SUFFIX,
@@ -162,7 +162,8 @@ class RemoteStorage(Readable):
             try:
                 invoke(seconds, system, method, *arguments, mode="create", **options)
             except Exception as error:
-                if _is_taken(error):
+                is_taken = error_code(error) in ("PreconditionFailed", "412")
+                if is_taken or isinstance(error, FileExistsError):
                     return False
                 unknown = isinstance(error, TypeError) and "mode" in str(error)
                 if unknown or isinstance(error, NotImplementedError):
@@ -258,19 +259,6 @@ class RemoteStorage(Readable):
                     known.setdefault(locate(self.root, path), info)
         for path in sorted(found, key=lambda each: each.encode("utf-8", "surrogateescape")):
             yield found[path]
-
-
-def _is_taken(error: BaseException) -> bool:
-    if isinstance(error, FileExistsError):
-        return True
-    cause: BaseException | None = error
-    while cause is not None:
-        response = getattr(cause, "response", None)
-        if isinstance(response, dict):
-            code = response.get("Error", {}).get("Code")
-            return code in ("PreconditionFailed", "412")
-        cause = cause.__cause__
-    return False
 
 
 def entry_of(path: str, info: Mapping[str, Any]) -> Entry:
