@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from check_support import Digits, Document, document
@@ -105,3 +106,19 @@ def test_bare_files_are_held_against_the_default_gate(
     checked = document(["train@2"], skip=("duplicates",))
     assert found(checked) == {"train": "expected at least 3 shards for 3 hosts, found 2"}
     assert checked["findings"][0]["fingerprint"] == "SHD008::train::train"
+
+
+def test_files_of_two_stores_with_the_same_path_are_told_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, memory: Any
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tfrecreg.toml").write_text("[gates.default.limits]\nmanifest = { hosts = 3 }\n")
+    for place, records in (("few", 1), ("many", 9)):
+        for number in range(2):
+            name = f"train-{number:05d}-of-00002"
+            put(tmp_path / place / name, *[encode({"x": bytes_feature(b"x")})] * records)
+            memory.pipe(f"/{place}/{name}", (tmp_path / place / name).read_bytes())
+    checked = document(["memory://few/train@2", "memory://many/train@2"], only=("manifest",))
+    assert [(each["fingerprint"], each["message"]) for each in checked["findings"]] == [
+        ("SHD008::train::memory://many/train", "expected at least 3 shards for 3 hosts, found 2")
+    ]

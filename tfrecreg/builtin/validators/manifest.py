@@ -212,9 +212,9 @@ def _loads(target: Target, seen: Sequence[tuple[Shard, _SeenShard]]) -> Iterator
             size = sum(each.payload_bytes for each in entries)
             yield HostLoad(split, "", len(entries), sum(each.records for each in entries), size)
         return
-    ends = {shard.path: part.end for shard, part in seen}
+    ends = {shard.name: part.end for shard, part in seen}
     for subject, members in shard_sets(target.shards):
-        read = [ends[shard.path] for shard, _ in members if shard.path in ends]
+        read = [ends[shard.name] for shard, _ in members if shard.name in ends]
         if len(read) == len(members):
             records, size = sum(e.records for e in read), sum(e.payload_bytes for e in read)
             yield HostLoad(members[0][0].split, subject, len(members), records, size)
