@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import socket
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -190,10 +191,18 @@ def test_a_record_that_does_not_parse_is_named(
 
 
 @pytest.mark.medium
-def test_a_shard_that_vanishes_between_two_epochs_is_named(tf: Any, digits_registry: Path) -> None:
+@pytest.mark.parametrize("is_listed", [False, True], ids=["removed", "not to be opened"])
+def test_a_shard_that_vanishes_between_two_epochs_is_named(
+    tf: Any, digits_registry: Path, is_listed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     dataset = load("digits", "train", registry=digits_registry)
     assert len(list(dataset)) == len(dataset) == 200
-    (digits_registry / "data/digits" / OTHER).unlink()
+    shard = digits_registry / "data/digits" / OTHER
+    shard.unlink()
+    if is_listed:
+        monkeypatch.chdir(shard.parent)  # the path of a socket is short
+        with socket.socket(socket.AF_UNIX) as nothing_to_open:
+            nothing_to_open.bind(OTHER)
     first = entry_of(digits_registry).records
     message = stopped(tf, dataset, first)
     assert f"record 0 of `{OTHER}` of digits cannot be read: " in message

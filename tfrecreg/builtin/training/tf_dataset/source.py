@@ -131,18 +131,20 @@ def read_payloads(
         return _read_chosen(records, pieces, size, turns)
 
     def of_piece(pattern: Any, skip: Any, first: Any, count: Any, is_last: Any) -> Any:
-        # A file that was removed gives an empty list, not an error: errors are skipped
-        # below, and TensorFlow would try to open the file for ever.
+        # A file that was removed gives an empty list, not an error.
         paths = tf.io.matching_files(pattern)
-        payloads = data.TFRecordDataset(paths, compression_type=kind).ignore_errors().skip(skip)
+        stop = first + count
         # At the end of a shard, one record more is requested, to verify that none follows.
         more = tf.cast(is_last, int64)
-        batches = payloads.take(count + more).batch(size)
-        nothing = data.Dataset.from_tensors(tf.constant([], tf.string)).repeat()
-        stop = first + count
+        # Errors are skipped. TensorFlow would try for ever to open a file that it cannot open, so
+        # its attempts are limited.
+        attempts = data.Dataset.range(skip + count + more)
+        payloads = data.TFRecordDataset(paths, compression_type=kind)
+        batches = data.Dataset.zip((attempts, payloads)).ignore_errors().skip(skip).batch(size)
+        nothing = data.Dataset.from_tensors((tf.zeros([0], int64), tf.constant([], tf.string)))
         starts = data.Dataset.range(first, stop + more, size)
-        return data.Dataset.zip((starts, batches.concatenate(nothing))).map(
-            plain(lambda start, payloads: marked(start, stop, payloads))
+        return data.Dataset.zip((starts, batches.concatenate(nothing.repeat()))).map(
+            plain(lambda start, batch: marked(start, stop, batch[1]))
         )
 
     def marked(start: Any, stop: Any, payloads: Any) -> tuple[Any, Any]:
