@@ -1,4 +1,4 @@
-"""Files that are added to a store, over fsspec's file system in memory."""
+"""Files that are added to a store, and errors of stores, over file systems of fsspec."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 import fsspec
 import pytest
+from fsspec.asyn import AsyncFileSystem
 from fsspec.implementations.memory import MemoryFileSystem
 
 from tfrecreg.core.storage.remote import RemoteStorage
@@ -22,7 +23,18 @@ class Older(MemoryFileSystem):  # type: ignore[misc]
         MemoryFileSystem.pipe_file(self, path, value)
 
 
+class Circular(AsyncFileSystem):  # type: ignore[misc]
+    """A library whose errors are their own cause."""
+
+    protocol = "circular"
+
+    async def _info(self, path: str, **_: object) -> object:
+        error = PermissionError(path)
+        raise error from error
+
+
 fsspec.register_implementation("careless", Older, clobber=True)
+fsspec.register_implementation("circular", Circular, clobber=True)
 
 
 @pytest.fixture
@@ -42,3 +54,8 @@ def test_a_library_that_does_not_know_the_condition_is_refused() -> None:
         RemoteStorage("careless://b").put_if_absent("x", b"1")
     assert "its store has no conditional writes" in str(raised.value)
     assert not Older.store
+
+
+def test_an_error_that_is_its_own_cause_is_told() -> None:
+    with pytest.raises(StorageError, match="cannot look at `circular://b/x`: permission denied"):
+        RemoteStorage("circular://b").stat("x")

@@ -133,7 +133,7 @@ def invoke(timeout: float, system: Any, method: str, *arguments: Any, **options:
         # A frame of fsspec holds the error, and a traceback of the error holds the frame: a cycle
         # that keeps the objects of the callers alive. On Python 3.13, so does that of its cause.
         inner = error.__cause__ or error.__context__
-        while inner is not None:
+        while inner is not None and inner.__traceback__ is not None:  # causes may be in a circle
             inner.__traceback__ = None
             inner = inner.__cause__ or inner.__context__
         raise error.with_traceback(None) from error.__cause__
