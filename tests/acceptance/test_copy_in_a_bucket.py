@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import glob
 import json
 import random
+from ast import literal_eval
 from pathlib import Path
 
 import pytest
@@ -19,6 +21,12 @@ READ = f"""
 import tfrecreg
 source = tfrecreg.data_source("{URL}", "train", decode=False)
 print(len(source), sum(int(each["n"]) for each in source))
+"""
+GLOBS = ("*/*-train*", "numbers/num*", "n*/index/*", "**/num*1-*", "numbers/**", "numbers/?")
+FIND = f"""
+from tfrecreg.core.storage.remote import RemoteStorage
+storage = RemoteStorage("s3://copies")
+print([[entry.path for entry in storage.glob(each)] for each in {GLOBS}])
 """
 
 
@@ -51,6 +59,10 @@ def test_a_copy_is_sent_and_read(s3: S3, root: Path, tmp_path: Path) -> None:
     found = objects(s3)
     assert found.keys() == {f"numbers/{each.path}" for each in wanted} | {"numbers/manifest.json"}
     assert any("-" in each for each in found.values())  # sent in parts
+    here = root / "data"
+    globbed = (glob.glob(each, root_dir=here, recursive=True) for each in GLOBS)
+    files = [sorted(each for each in paths if (here / each).is_file()) for paths in globbed]
+    assert literal_eval(run("-c", FIND, port=s3.port, cwd=tmp_path)) == files
 
     report = json.loads(run("check", URL, "--json", port=s3.port, cwd=tmp_path))
     assert (report["status"], report["findings"]) == ("pass", [])

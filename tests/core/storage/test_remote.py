@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from fsspec.implementations.memory import MemoryFileSystem
 
 from tfrecreg.core.storage.remote import RemoteStorage
 from tfrecreg.core.values.errors import StorageError, UsageError
@@ -34,6 +35,47 @@ def test_a_folder_is_listed_in_the_order_of_its_bytes(storage: RemoteStorage) ->
     assert [entry.path for entry in storage.list("a", recursive=False)] == ["a/x", "a/y"]
     assert list(storage.list("nothing")) == []
     assert [entry.path for entry in storage.glob("a*/*")] == ["a/x"]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        ("*", ["a-b", "k"]),
+        ("?", ["k"]),
+        ("[!k]*", ["a-b"]),
+        ("a/*", ["a/x"]),
+        ("*/y/z", ["a/y/z"]),
+        ("a/y/[z]", ["a/y/z"]),
+        ("**", ["a-b", "a/x", "a/y/z", "k"]),
+        ("**/z", ["a/y/z"]),
+        ("a/**/x", ["a/x"]),
+        ("**/y/**", ["a/y/z"]),
+        ("k/*", []),
+        ("no/*", []),
+    ],
+)
+def test_a_glob_matches_names(storage: RemoteStorage, pattern: str, expected: list[str]) -> None:
+    assert [entry.path for entry in storage.glob(pattern)] == expected
+
+
+def test_a_folder_that_cannot_be_listed_is_not_left_out(
+    storage: RemoteStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    errors: list[OSError] = []
+    ls = MemoryFileSystem.ls
+
+    def failing(self: MemoryFileSystem, path: str, **options: Any) -> Any:
+        if path.endswith("/a/y") and errors:
+            raise errors.pop()
+        return ls(self, path, **options)
+
+    monkeypatch.setattr(MemoryFileSystem, "ls", failing)
+    for list_files in (storage.list, lambda: storage.glob("a/*/*"), lambda: storage.glob("**/z")):
+        errors.append(OSError("busy"))
+        assert "a/y/z" in [entry.path for entry in list_files()]
+        errors.append(PermissionError())
+        with pytest.raises(StorageError, match="cannot list `memory://b/a/y`: permission denied"):
+            list(list_files())
 
 
 def test_a_file_is_read(storage: RemoteStorage) -> None:

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
+from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -55,6 +57,8 @@ _SLOWEST = 1 << 20
 _ETAGS = ("ETag", "etag", "md5Hash", "content_md5", "Content-MD5", "crc32c", "generation")
 _TIMES = ("LastModified", "last_modified", "updated", "mtime", "Last-Modified", "created")
 _S3 = ("s3://", "s3a://")
+_FLAT = (*_S3, "gs://", "gcs://", "az://", "abfs://", "abfss://")
+"""Stores that list all files below a folder at once."""
 _SECOND = 1_000_000_000
 
 
@@ -81,7 +85,9 @@ class RemoteStorage(Readable):
         return None if info is None else entry_of(path, info)
 
     def list(self, path: str = "", *, recursive: bool = True) -> Iterator[Entry]:
-        return self._found(path, "find" if recursive else "ls")
+        if not recursive or self.root.startswith(_FLAT):
+            return self._found(path, "find" if recursive else "ls")
+        return iter(sorted(self._below(path), key=_place))
 
     def listing(self) -> frozenset[str] | None:
         if is_web(self.root):  # a web server need not list its files
@@ -89,8 +95,39 @@ class RemoteStorage(Readable):
         return frozenset(entry.path for entry in self.list() if entry.kind != "dir")
 
     def glob(self, pattern: str) -> Iterator[Entry]:
-        found = self._found("", "glob", f"/{pattern}")
+        found = sorted(self._matches("", pattern.split("/")), key=_place)
         yield from (each for each in found if each.kind == "file")
+
+    # `find` and `glob` of fsspec go on without a folder that they could not list.
+
+    def _below(self, folder: str) -> Iterator[Entry]:
+        start = f"{folder}/" if folder else ""
+        for entry in self._found(folder, "ls"):
+            if entry.path.startswith(start):  # an empty name stands for the folder itself
+                yield entry
+                if entry.kind == "dir":
+                    yield from self._below(entry.path)
+
+    def _matches(self, folder: str, parts: Sequence[str]) -> Iterator[Entry]:
+        """What matches the parts of a glob below a folder."""
+        part, rest = parts[0], parts[1:]
+        start = f"{folder}/" if folder else ""
+        stem = re.split(r"[*?[]", part, maxsplit=1)[0]
+        if stem == part:
+            if rest:
+                yield from self._matches(start + part, rest)
+            elif (entry := self.stat(start + part)) is not None:
+                yield entry
+        elif part == "**" or (stem and not rest and self.root.startswith(_S3)):
+            found = self._found(folder, "find", prefix=stem) if stem else self.list(folder)
+            yield from (each for each in found if _fits(each.path[len(start) :].split("/"), parts))
+        else:
+            for entry in self._found(folder, "ls"):
+                if entry.path.startswith(start) and fnmatchcase(entry.path[len(start) :], part):
+                    if not rest:
+                        yield entry
+                    elif entry.kind == "dir":
+                        yield from self._matches(entry.path, rest)
 
     def open(self, path: str) -> Reader:
         data = taken(self.root, path)
@@ -232,10 +269,10 @@ class RemoteStorage(Readable):
             return None
         return found
 
-    def _found(self, path: str, method: str, rest: str = "") -> Iterator[Entry]:
+    def _found(self, path: str, method: str, **options: str) -> Iterator[Entry]:
         system, full, shown = self.place(path)
         try:
-            found = request("list", shown, system, method, full + rest, detail=True)
+            found = request("list", shown, system, method, full, detail=True, **options)
         except MissingFileError:
             return
         yield from self._entries(found.values() if isinstance(found, Mapping) else found)
@@ -257,8 +294,20 @@ class RemoteStorage(Readable):
                 entry = found[path] = entry_of(path, info)
                 if known is not None and entry.kind == "file" and entry.mtime_ns:
                     known.setdefault(locate(self.root, path), info)
-        for path in sorted(found, key=lambda each: each.encode("utf-8", "surrogateescape")):
-            yield found[path]
+        yield from sorted(found.values(), key=_place)
+
+
+def _place(entry: Entry) -> bytes:
+    return entry.path.encode("utf-8", "surrogateescape")
+
+
+def _fits(names: Sequence[str], parts: Sequence[str]) -> bool:
+    """Whether the names of a path match the parts of a glob."""
+    if not parts or not names:
+        return not names and all(part == "**" for part in parts)
+    if parts[0] == "**":
+        return _fits(names, parts[1:]) or _fits(names[1:], parts)
+    return fnmatchcase(names[0], parts[0]) and _fits(names[1:], parts[1:])
 
 
 def entry_of(path: str, info: Mapping[str, Any]) -> Entry:
