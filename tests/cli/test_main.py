@@ -177,10 +177,17 @@ def test_a_broken_plugin_is_named_and_harms_nothing(cli, tmp_path, monkeypatch) 
         plugins.cache_clear()
 
 
+@pytest.mark.parametrize("is_hidden", [False, True], ids=["plain", "in the definition of a class"])
 def test_an_interrupt_with_json_prints_one_document(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], is_hidden: bool
 ) -> None:
+    class Interrupted:
+        def __set_name__(self, owner: type, name: str) -> None:
+            raise KeyboardInterrupt
+
     def interrupt(self: Session) -> None:
+        if is_hidden:
+            type("Defined", (), {"name": Interrupted()})  # a RuntimeError before Python 3.12
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Session, "open", interrupt)

@@ -113,12 +113,26 @@ def _main(arguments: Sequence[str]) -> int:
         return 2
     except click.ClickException as error:
         return _misused(session, arguments, error)
-    except (KeyboardInterrupt, click.exceptions.Abort) as error:
+    except (KeyboardInterrupt, click.exceptions.Abort, Exception) as error:
+        if not isinstance(error, click.exceptions.Abort) and not _is_interrupt(error):
+            raise
         _print_error("error: interrupted", "")
         guard.traced(error)
         _document(session, arguments, "interrupted", "", _INTERRUPTED, [])
         return _INTERRUPTED
     return code if isinstance(code, int) else 0
+
+
+def _is_interrupt(error: BaseException) -> bool:
+    """Whether ^C led to an error. Python 3.10 and 3.11 raise another one in its place where it came
+    during the definition of a class.
+    """
+    each: BaseException | None = error
+    for _ in range(20):  # the causes may be in a circle
+        if each is None or isinstance(each, KeyboardInterrupt):
+            break
+        each = each.__cause__ or each.__context__
+    return isinstance(each, KeyboardInterrupt)
 
 
 def _refuse(session: Session, arguments: Sequence[str], error: TfrecregError) -> int:
