@@ -23,10 +23,11 @@ from tfrecreg.cli.app import app
 from tfrecreg.core.plugins import guard
 from tfrecreg.core.terminal.session import COMPLETE, Session
 from tfrecreg.core.terminal.streams import settle, watch_streams, write_failure
-from tfrecreg.core.values.errors import FailureError, RefusedError, TfrecregError
+from tfrecreg.core.values.errors import FailureError, RefusedError, TfrecregError, causes
 from tfrecreg.core.values.text import safe
 
 _INTERRUPTED = 130
+_INTERRUPTS = (KeyboardInterrupt, click.exceptions.Abort)
 _CLOSED_PIPE = 141
 """The exit code of a program that was ended by SIGPIPE."""
 _GC_OBJECTS = 60_000
@@ -113,26 +114,15 @@ def _main(arguments: Sequence[str]) -> int:
         return 2
     except click.ClickException as error:
         return _misused(session, arguments, error)
-    except (KeyboardInterrupt, click.exceptions.Abort, Exception) as error:
-        if not isinstance(error, click.exceptions.Abort) and not _is_interrupt(error):
+    except (KeyboardInterrupt, Exception) as error:
+        # Python 3.10 and 3.11 raise a `RuntimeError` instead while a class is defined.
+        if not any(isinstance(each, _INTERRUPTS) for each in causes(error)):
             raise
         _print_error("error: interrupted", "")
         guard.traced(error)
         _document(session, arguments, "interrupted", "", _INTERRUPTED, [])
         return _INTERRUPTED
     return code if isinstance(code, int) else 0
-
-
-def _is_interrupt(error: BaseException) -> bool:
-    """Whether ^C led to an error. Python 3.10 and 3.11 raise another one in its place where it came
-    during the definition of a class.
-    """
-    each: BaseException | None = error
-    for _ in range(20):  # the causes may be in a circle
-        if each is None or isinstance(each, KeyboardInterrupt):
-            break
-        each = each.__cause__ or each.__context__
-    return isinstance(each, KeyboardInterrupt)
 
 
 def _refuse(session: Session, arguments: Sequence[str], error: TfrecregError) -> int:

@@ -29,6 +29,7 @@ from tfrecreg.core.values.errors import (
     StorageError,
     TfrecregError,
     UsageError,
+    causes,
 )
 from tfrecreg.core.values.text import safe
 
@@ -200,13 +201,9 @@ def traced(error: E) -> E:
     """
     if os.environ.get(DEBUG, "") in ("", "0"):
         return error
-    each: BaseException | None = error
-    seen: set[int] = set()
-    while each is not None and id(each) not in seen:
-        seen.add(id(each))
+    for each in causes(error):
         if each.__cause__ is None:
             each.__suppress_context__ = False  # set by `raise ... from None`
-        each = each.__cause__ or each.__context__
     lines = "".join(traceback.format_exception(error)).splitlines()
     shown = (line if line.isprintable() else safe(line, limit=10_000) for line in lines)
     with suppress(OSError):  # stderr may be full

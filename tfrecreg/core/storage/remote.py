@@ -109,7 +109,7 @@ class RemoteStorage(Readable):
                     yield from self._below(entry.path)
 
     def _matches(self, folder: str, parts: Sequence[str]) -> Iterator[Entry]:
-        """What matches the parts of a glob below a folder."""
+        """The files and folders below a folder that match the parts of a glob."""
         part, rest = parts[0], parts[1:]
         start = f"{folder}/" if folder else ""
         stem = re.split(r"[*?[]", part, maxsplit=1)[0]

@@ -13,6 +13,7 @@ because an index may lack the distribution or have another version.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from functools import cache
 from shlex import quote
 
@@ -22,6 +23,16 @@ from tfrecreg.core.values.text import safe, safe_message
 
 _LIMIT = 1000
 """Maximum length of a URL or a path in characters."""
+
+
+def causes(error: BaseException) -> Iterator[BaseException]:
+    """An error, then the errors that led to it, each once: they may be in a circle."""
+    each: BaseException | None = error
+    seen: set[int] = set()
+    while each is not None and id(each) not in seen:
+        seen.add(id(each))
+        yield each
+        each = each.__cause__ or each.__context__
 
 
 def install_command(distribution: str = OURS, extra: str = "") -> str:
